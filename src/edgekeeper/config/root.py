@@ -1,0 +1,100 @@
+"""The whole file as one frozen type, and the rules that cross sections."""
+
+from __future__ import annotations
+
+import ipaddress
+from dataclasses import dataclass
+
+from pydantic import Field
+
+from edgekeeper.config.dns import Dns
+from edgekeeper.config.kinds import Node, Path, Section, is_address, split_host_port
+from edgekeeper.config.ops import Ops, Peer
+from edgekeeper.config.probe import Probe
+
+RESERVED = ("kubernetes", "vip", "lb", "watch", "expose", "roll", "report", "notify")
+"""Sections of the design that this version cannot carry out: saying so beats ignoring them."""
+
+
+class Root(Section):
+    """edgekeeper.yaml: one file a node, or one for all nodes."""
+
+    node: Node | None = Field(None, description="This node's name; the host name when not said.")
+    nodes: dict[Node, Peer] = Field(default_factory=dict, description="All nodes, where there are several.")
+    run_dir: Path = Field("/run/edgekeeper", description="Sockets, pid and log files; may be lost at a reboot.")
+    state_dir: Path = Field("/var/lib/edgekeeper", description="Generations, journal, last full memberships, budgets; must survive a reboot.")
+    ops: Ops = Field(default_factory=Ops, description="Health, status and metrics.")  # type: ignore[arg-type]
+    dns: Dns | None = Field(None, description="dnsdist under supervision.")
+    probe: Probe = Field(default_factory=Probe, description="The outage meter's targets.")  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A rule that a config broke: where in the file (path of keys) and what to do about it."""
+
+    where: tuple[str | int, ...]
+    what: str
+
+
+def is_loopback(listen: str) -> bool:
+    """Whether ``host:port`` is reachable from this machine only."""
+    host, _ = split_host_port(listen)
+    return is_address(host) and ipaddress.ip_address(host).is_loopback
+
+
+def broken_rules(root: Root) -> tuple[Rule, ...]:
+    """Every rule between sections that this config breaks."""
+    out: list[Rule] = []
+    ops = root.ops
+    if ops.listen and not is_loopback(ops.listen) and not ops.token_file and not ops.client_ca:
+        out.append(Rule(("ops", "listen"), f"{ops.listen} is not loopback; give token_file, or certificate, key and client_ca"))
+    if (ops.certificate is None) != (ops.key is None):
+        out.append(Rule(("ops", "certificate"), "certificate and key go together"))
+    if ops.client_ca and not ops.certificate:
+        out.append(Rule(("ops", "client_ca"), "client certificates need certificate and key of the listener too"))
+    if root.node and root.nodes and root.node not in root.nodes:
+        out.append(Rule(("node",), f"{root.node} is not among nodes: {', '.join(root.nodes)}"))
+    if root.dns:
+        out.extend(Rule(("dns", *rule.where), rule.what) for rule in _dns_rules(root.dns))
+    return tuple(out)
+
+
+def _dns_rules(dns: Dns) -> list[Rule]:
+    out: list[Rule] = []
+    everybody = [net for net in dns.acl if ipaddress.ip_network(net).prefixlen == 0]
+    public = [listen for listen in dns.listen if not is_loopback(listen)]
+    if everybody and public and not dns.open_resolver and dns.purpose == "resolver":
+        out.append(Rule(("acl",), f"{everybody[0]} with the listener {public[0]} is an open resolver; narrow the acl, or say open_resolver: true"))
+    members = dns.members.static or ()
+    away = [m for m in members if not (is_address(m.host) and ipaddress.ip_address(m.host).is_loopback)]
+    if dns.proxy_protocol is None and (away or dns.members.static is None):
+        who = f"member {away[0].name or away[0].host} is not on loopback" if away else "members may not be on loopback"
+        out.append(Rule(("proxy_protocol",), f"{who}; say off, plain or {{secret_file: ...}}, because a member that expects the other answers nothing"))
+    for name, where in _twice([m.name for m in members if m.name]):
+        out.append(Rule(("members", "static", where), f"the name {name} is taken by another member"))
+    for address, where in _twice([f"{m.host}:{m.port}" for m in members]):
+        out.append(Rule(("members", "static", where), f"the address {address} is taken by another member"))
+    out += _health_rules(dns)
+    listens = [*dns.listen, *dns.tls.dot, *dns.tls.doh]
+    for address, _ in _twice(listens):
+        out.append(Rule(("listen",), f"{address} is listened on twice"))
+    return out
+
+
+def _health_rules(dns: Dns) -> list[Rule]:
+    out: list[Rule] = []
+    listed = dns.zones.static or dns.zones.poll or dns.zones.catalog
+    if dns.purpose == "authoritative" and dns.health.name is None and not dns.zones.static:
+        found = "zones.static names none" if listed else "no zones are listed"
+        out.append(Rule(("purpose",), f"authoritative members are asked for the SOA of a zone, but {found}; list one, or say health.name"))
+    if dns.identity == "require" and (dns.health.name is None or dns.health.type not in (None, "TXT")):
+        out.append(Rule(("identity",), "require reads the node's name from the health answer: say health: {name: health.example., type: TXT}"))
+    if (dns.zones.static or dns.zones.poll or dns.zones.catalog) and dns.members.static is not None:
+        serving = [m for m in dns.members.static if not m.pools or "authoritative" in m.pools]
+        if not serving:
+            out.append(Rule(("zones",), "zones go to the pool authoritative, but no member serves in it"))
+    return out
+
+
+def _twice(values: list[str]) -> list[tuple[str, int]]:
+    return [(value, i) for i, value in enumerate(values) if value in values[:i]]

@@ -1,0 +1,256 @@
+"""Full snapshots of everything that the wanted topology depends on, each kept while it cannot be read.
+
+Every watcher is a loop that reads, keeps what it read, and tells that something changed. None of
+them decides what follows; ``desired``, ``membership.select`` and the engine's ``topology`` do.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from edgekeeper.config.dns import Dns
+from edgekeeper.dns import desired, drained
+from edgekeeper.dns.certificates import SOON_S, CertificateStore, read_pair
+from edgekeeper.dns.observe import observe
+from edgekeeper.dns.zones import ZoneReader, changed_serials
+from edgekeeper.engines.dnsdist.topology import Certificate, question
+from edgekeeper.errors import EdgekeeperError
+from edgekeeper.host.files import read_text, write_text
+from edgekeeper.host.watch import changes
+from edgekeeper.log import WARNING, Event, emit
+from edgekeeper.dns.sources import source_of
+from edgekeeper.membership.local import as_members
+from edgekeeper.membership.resolve import resolved
+from edgekeeper.membership.select import Holding, select
+from edgekeeper.model.backend import Member
+from edgekeeper.model.entry import Entry
+from edgekeeper.ops.alarms import Alarms
+from edgekeeper.ports import Clock, Journal, Source
+
+MEMORY = "membership.json"
+
+
+class Inputs:
+    """What is known right now. ``changed`` is called after anything that may matter is another than before."""
+
+    def __init__(self, dns: Dns, state: Path, clock: Clock, journal: Journal, alarms: Alarms, changed: Callable[[], None]) -> None:
+        self.dns = dns
+        self.members: tuple[Member, ...] = ()
+        self.forward: dict[str, tuple[Member, ...]] = {}
+        self.read_at: float | None = None
+        self.why_members = "the source has not been read yet"
+        self.drained = drained.Drained()
+        self.heard = desired.Heard({})
+        self.seen: Mapping[str, desired.Observation] = {}
+        self.judgement = desired.Judgement(False, True, {}, {})
+        self.zones: Mapping[str, int | None] = dict.fromkeys(dns.zones.static)
+        self.certificate: Certificate | None = None
+        self.flush: Callable[[tuple[str, ...]], None] = lambda _: None
+        self._state = state
+        self._clock = clock
+        self._journal = journal
+        self._alarms = alarms
+        self._changed = changed
+        self._holding: Holding | None = None
+        self._names: dict[str, tuple[str, ...]] = {}
+        self._raw: tuple[Member, ...] = ()
+        self._store = CertificateStore(state / "tls")
+        self._answered: set[str] = set()
+
+    # members ------------------------------------------------------------------------------
+
+    def source(self) -> Source:
+        """The one source that the config names."""
+        return source_of(self.dns.members, self._clock)
+
+    def remember(self) -> None:
+        """Start from the last full membership of an earlier run, so that an empty source is noticed."""
+        with contextlib.suppress(EdgekeeperError, ValueError, KeyError, TypeError):
+            record = json.loads(read_text(self._state / MEMORY))
+            self._raw = tuple(Member(str(n), str(h), int(p), tuple(pools)) for n, h, p, pools in record["members"])
+            self._names = {str(k): tuple(v) for k, v in record["names"].items()}
+
+    async def read_members(self, source: Source) -> None:
+        """Read the source once, choose, resolve, and keep the result."""
+        try:
+            fresh = await source.read()
+        except EdgekeeperError as err:
+            age = f", {self._clock.wall() - self.read_at:.0f} s old" if self.read_at else ""
+            kept = f"the last full set of {len(self.members)}{age} stays" if self.members else "there is no earlier set to keep"
+            self._alarms.set("membership", f"the members cannot be read: {err}; {kept}")
+            self.why_members = f"{err}; {kept}"
+            return
+        chosen = select(self._raw, fresh, self._holding, self._clock.monotonic())
+        self._holding = chosen.holding
+        self.why_members = chosen.why
+        self._alarms.set("membership", chosen.why if chosen.decision in ("suppress", "hold") else None)
+        if chosen.decision != "none":
+            names = {"act": Event.MEMBERS_CHANGED, "hold": Event.MEMBERS_HELD, "suppress": Event.MEMBERS_KEPT}
+            if self._raw or chosen.decision != "act":
+                self._journal.write(Entry("dns", names[chosen.decision], "members", chosen.decision, chosen.why))
+            emit(names[chosen.decision], chosen.why, level=WARNING if chosen.decision != "act" else 20)
+        self.read_at = fresh.at
+        self._raw = chosen.members
+        await self.resolve()
+
+    async def resolve(self) -> None:
+        """Host names to addresses; keep the result when it is another one."""
+        members, notes = await resolved(self._raw, self._names)
+        forward = {}
+        for zone, entries in self.dns.forward.items():
+            forward[zone], more = await resolved(as_members(tuple(entries)), self._names)
+            notes += more
+        self._alarms.set("host names", "; ".join(notes) or None)
+        if members != self.members or forward != self.forward:
+            self.members, self.forward = members, forward
+            record = {"members": [(m.name, m.host, m.port, m.pools) for m in self._raw], "names": self._names}
+            with contextlib.suppress(EdgekeeperError):
+                write_text(self._state / MEMORY, json.dumps(record))
+            self._changed()
+
+    async def watch_members(self) -> None:
+        """Follow the source for ever."""
+        source = self.source()
+        await self.read_members(source)
+        while True:
+            await source.changed()
+            await self.read_members(source)
+
+    async def watch_names(self) -> None:
+        """Follow the host names of members for ever (a config with addresses only has none)."""
+        while True:
+            await asyncio.sleep(self.dns.members.resolve_every)
+            await self.resolve()
+
+    # what members say ---------------------------------------------------------------------
+
+    def question(self) -> tuple[str, str]:
+        """The question that tells health."""
+        return question(self.dns, tuple(self.zones))
+
+    async def look(self, *, first: bool = False) -> None:
+        """One round of asking every member, judged."""
+        asked = self.question()
+        proxy = self.dns.proxy_protocol not in (None, "off")
+        self.seen = await observe(self.members, asked, proxy=proxy, deadline_s=self.dns.health.timeout)
+        before, resting = self.judgement, self.heard.resting
+        self.judgement = desired.judge(
+            self.members, self.seen, was_forgiving=before.forgiving, first=first, question=" ".join(asked), identity=self.dns.identity
+        )
+        self.heard = desired.listen_to(self.heard, self.members, self.seen)
+        self._answered |= {m.name for m in self.members if self.judgement.identity.get(m.address) == "same"}
+        for name in ("health question", "identity"):
+            self._alarms.set(name, self.judgement.alarms.get(name))
+        for address in self.heard.resting ^ resting:
+            gone = address in self.heard.resting
+            why = f"{address} {'says that it drains; it is taken out of service' if gone else 'no longer drains; it is back in service'}"
+            emit(Event.MEMBER_DRAINED if gone else Event.MEMBER_UNDRAINED, why)
+            self._journal.write(Entry("dns", Event.MEMBER_DRAINED if gone else Event.MEMBER_UNDRAINED, address, "act", why))
+        if (before.forgiving, before.enforce_identity, resting) != (self.judgement.forgiving, self.judgement.enforce_identity, self.heard.resting):
+            self._changed()
+
+    def unnamed(self) -> tuple[str, ...]:
+        """Named members that have never answered their name, in this run or an earlier one."""
+        with contextlib.suppress(EdgekeeperError, ValueError, KeyError, TypeError):
+            self._answered |= set(json.loads(read_text(self._state / "answered.json"))["names"])
+        return tuple(sorted(m.name for m in self.members if m.name and m.name not in self._answered))
+
+    def remember_names(self) -> None:
+        """Keep who has answered its name."""
+        with contextlib.suppress(EdgekeeperError):
+            write_text(self._state / "answered.json", json.dumps({"schema": 1, "names": sorted(self._answered)}))
+
+    async def watch_what_members_say(self) -> None:
+        """Ask all the time, as often as dnsdist does."""
+        while True:
+            await asyncio.sleep(self.dns.health.interval)
+            if self.members:
+                await self.look()
+
+    # drained, zones, certificate ----------------------------------------------------------
+
+    def read_drained(self) -> None:
+        """Who is drained by a person."""
+        try:
+            found = drained.read(self._state)
+        except EdgekeeperError as err:
+            self._alarms.set("drained", str(err))
+            return
+        self._alarms.set("drained", None)
+        if found != self.drained:
+            for name in found.names ^ self.drained.names:
+                gone = name in found.names
+                why = f"{name} is {'drained' if gone else 'back in service'} by a person"
+                emit(Event.MEMBER_DRAINED if gone else Event.MEMBER_UNDRAINED, why)
+                self._journal.write(Entry("dns", Event.MEMBER_DRAINED if gone else Event.MEMBER_UNDRAINED, name, "act", why))
+            self.drained = found
+            self._changed()
+
+    async def watch_drained(self) -> None:
+        """Follow the file that ``dns drain`` writes."""
+        async for _ in changes([self._state / drained.NAME]):
+            self.read_drained()
+
+    async def watch_zones(self) -> None:
+        """Read the zones again and again; a changed serial flushes, a changed set routes."""
+        zones = self.dns.zones
+        if not (zones.poll or zones.soa or zones.catalog):
+            return
+        reader = ZoneReader(zones, self.dns.proxy_protocol not in (None, "off"))
+        every = min(([zones.poll.every] if zones.poll else []) + ([zones.every] if zones.soa or zones.catalog else []))
+        told: set[str] = set()
+        while True:
+            found = await reader.read(self.members)
+            self._alarms.set("zones", "; ".join(found.notes) or None)
+            for address in reader.silent - told:
+                emit(Event.ZONES_CHANGED, f"{address} has no zones endpoint (404); the static list remains")
+            told |= reader.silent
+            stale = changed_serials(self.zones, found.serials)
+            if stale:
+                self.flush(stale)
+            if set(found.serials) != set(self.zones):
+                new, gone = set(found.serials) - set(self.zones), set(self.zones) - set(found.serials)
+                why = f"{len(new)} zones are new, {len(gone)} are gone, {len(found.serials)} in all"
+                emit(Event.ZONES_CHANGED, why)
+                self._journal.write(Entry("dns", Event.ZONES_CHANGED, "zones", "act", why))
+                self.zones = found.serials
+                self._changed()
+            self.zones = found.serials
+            await asyncio.sleep(every)
+
+    def read_certificate(self) -> None:
+        """Check the pair in the config's folder; a good one is used, a bad one keeps the one before."""
+        tls = self.dns.tls
+        if tls.dir is None:
+            return
+        now = self._clock.wall()
+        try:
+            pair = read_pair(tls, now)
+        except EdgekeeperError as err:
+            last = self._store.last()
+            self.certificate = self.certificate or last
+            kept = "the one before stays in use" if self.certificate else "there is none to use, so the engine is not started"
+            if f"{err}; {kept}" != self._alarms.raised.get("certificate"):
+                self._journal.write(Entry("dns", Event.CERTIFICATE_REFUSED, str(tls.dir), "refuse", f"{err}; {kept}"))
+            self._alarms.set("certificate", f"{err}; {kept}")
+            return
+        soon = pair.ends - now < SOON_S
+        self._alarms.set("certificate", f"{pair.subject} ends in {(pair.ends - now) / 86400:.1f} days and has not been renewed" if soon else None)
+        if self.certificate is None or pair.digest != self.certificate.digest:
+            self.certificate = self._store.keep(pair)
+            emit(Event.CERTIFICATE_CHANGED, f"{pair.subject} is checked and in use from now on")
+            self._changed()
+
+    async def watch_certificate(self) -> None:
+        """Follow the certificate's files, and the calendar."""
+        tls = self.dns.tls
+        if tls.dir is None:
+            return
+        folder = Path(tls.dir)
+        async for _ in changes([folder / tls.certificate, folder / tls.key, folder / "..data"]):
+            await asyncio.sleep(0.05)  # chain and key are two files: a moment, so that both are there
+            self.read_certificate()

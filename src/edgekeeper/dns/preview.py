@@ -1,0 +1,60 @@
+"""What would be run: rendered from the config and the source as they are now, and judged by the real engine."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from edgekeeper.config.root import Root
+from edgekeeper.config.secret import SecretSource
+from edgekeeper.dns import drained
+from edgekeeper.dns.build import detect
+from edgekeeper.dns.desired import in_service
+from edgekeeper.dns.visit import members
+from edgekeeper.engines.dnsdist.topology import build
+from edgekeeper.host import secrets
+from edgekeeper.host.clock import SystemClock
+from edgekeeper.host.files import write_text
+from edgekeeper.host.process import run
+from edgekeeper.membership.local import as_members
+from edgekeeper.membership.resolve import resolved
+
+CHECK_DEADLINE_S = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """The files, the version that they are for, notes for a person, and why the validator refused."""
+
+    files: Mapping[str, str]
+    version: str
+    notes: tuple[str, ...]
+    refusal: str | None
+
+
+async def preview(root: Root, *, ask: bool) -> Preview:
+    """Render; with ``ask``, have dnsdist judge the files in a folder that is removed again."""
+    assert root.dns is not None  # noqa: S101 - the command has checked it
+    dns = root.dns
+    engine = await detect(dns)
+    found, _, notes = await members(dns, SystemClock())
+    gone = drained.read(Path(root.state_dir) / "dns")
+    serving, why = in_service(found, gone.names, (), forced=gone.forced)
+    forward = {}
+    for zone, entries in dns.forward.items():
+        forward[zone], more = await resolved(as_members(tuple(entries)), {})
+        notes += more
+    secret = secrets.read(dns.proxy_protocol) if isinstance(dns.proxy_protocol, SecretSource) else None
+    topology = build(dns, serving, dns.zones.static, engine.features, proxy_secret=secret, forward=forward)
+    seat = engine.hands.new_seat(topology)
+    files = engine.engine.files(topology, seat)
+    refusal = None
+    if ask:
+        with tempfile.TemporaryDirectory(prefix="edgekeeper-check-") as folder:
+            for name, text in files.items():
+                write_text(Path(folder) / name, text, sync=False)
+            done = await run(engine.engine.check_argv(folder), CHECK_DEADLINE_S)
+            refusal = engine.engine.judge(done.code, done.output)
+    return Preview(files, engine.features.text, tuple(n for n in (*topology.notes, *notes, why) if n), refusal)

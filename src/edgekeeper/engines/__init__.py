@@ -1,0 +1,1 @@
+"""What each engine knows about itself; engines never know each other."""

@@ -1,0 +1,139 @@
+"""The Lua functions that stand beside either rendering: suffix lists, the retry and its budget, identity. Pure.
+
+They are the same text for ``dnsdist.lua`` (2.x with YAML, which may hold functions only) and for
+``dnsdist.conf``. Globals start with ``ek_`` so that a live change can reach them over the console.
+"""
+
+from __future__ import annotations
+
+from edgekeeper.engines.dnsdist.topology import RESOLVER, Topology
+from edgekeeper.engines.dnsdist.topology import RETRY as RETRY_POOL
+
+SECRET_TLV = 224
+"""The PROXY protocol v2 type that carries the shared secret (the first of the range for custom use)."""
+
+RETRY = "ek_retry"
+IDENTITY = "ek_identity"
+ENFORCE = "ek_enforce_identity"
+
+RESTARTABLE_CODE = """\
+local C = require('ffi').C
+return function(dq) C.dnsdist_ffi_dnsquestion_set_restartable(dq) return DNSAction.None end"""
+
+# ek_put adds a member, or replaces it by one with other options: the new one first, so that its pools
+# are never empty. It inherits the status of the old one at the same address; when no other of its
+# group (the members, or those of one forwarded zone) is up it starts up, because a wrong guess costs
+# nothing then and a right one saves the seconds of `rise`. What was put already is left alone:
+# removing a member waits up to a second for its idle receiver (with 2 sockets; 1.7.3, 1.9.16, 2.1.3).
+HELPERS = """\
+ek_made = ek_made or {}
+function ek_suffixes(names)
+  local out = newSuffixMatchNode()
+  for _, name in ipairs(names) do out:add(newDNSName(name)) end
+  return out
+end
+function ek_netmasks(networks)
+  local out = newNMG()
+  for _, network in ipairs(networks) do out:addMask(network) end
+  return out
+end
+function ek_named(name)
+  local out = {}
+  for _, server in ipairs(getServers()) do
+    if server:getName() == name then out[#out + 1] = server end
+  end
+  return out
+end
+function ek_remove(name)
+  ek_made[name] = nil
+  for _, server in ipairs(ek_named(name)) do rmServer(server) end
+end
+function ek_group(name)
+  return name:match("/(.*)$") or ""
+end
+function ek_put(name, same, mark, make)
+  local old = ek_named(name)
+  if #old == 1 and ek_made[name] == mark then return end
+  local up, others = false, false
+  for _, server in ipairs(old) do up = up or server.upStatus end
+  for _, server in ipairs(getServers()) do
+    local other = server:getName()
+    if other ~= name and ek_group(other) == ek_group(name) and server:isUp() then others = true end
+  end
+  local fresh = make()
+  if (same and up) or not others then fresh:setAuto(true) end
+  for _, server in ipairs(old) do rmServer(server) end
+  ek_made[name] = mark
+end"""
+
+# A timed-out query may be asked once more, but all together no more than a tenth of the last
+# second's queries (10 at least): a slow upstream or a random-subdomain attack must not be doubled.
+# From the hashing pool it goes to the pool that avoids the member with queries outstanding; any
+# other pool picks that way by itself and has members of its own.
+_RETRY = f"""\
+ek_retry_left = 10
+ek_retry_seen = 0
+function ek_retry_refill()
+  local seen = getStatisticsCounters()["queries"]
+  ek_retry_left = math.max(10, math.floor((seen - ek_retry_seen) / 10))
+  ek_retry_seen = seen
+end
+function {RETRY}(response)
+  if response:getRestartCount() == 0 and ek_retry_left > 0 then
+    ek_retry_left = ek_retry_left - 1
+    if response.pool == "{RESOLVER}" then response.pool = "{RETRY_POOL}" end
+    response:restart()
+  end
+  return DNSResponseAction.None, ""
+end"""
+
+# Finds the first TXT record of the answer section and compares its first string. Every index is
+# checked before it is read: the packet comes from whoever answers at that address.
+_IDENTITY = f"""\
+function ek_skip_name(packet, at)
+  while at <= #packet do
+    local length = packet:byte(at)
+    if length == 0 then return at + 1 end
+    if length >= 192 then return at + 2 end
+    at = at + 1 + length
+  end
+  return #packet + 1
+end
+function ek_first_text(packet)
+  if #packet < 12 then return nil end
+  local questions = packet:byte(5) * 256 + packet:byte(6)
+  local answers = packet:byte(7) * 256 + packet:byte(8)
+  local at = 13
+  for _ = 1, questions do at = ek_skip_name(packet, at) + 4 end
+  for _ = 1, answers do
+    at = ek_skip_name(packet, at)
+    if at + 9 > #packet then return nil end
+    local kind = packet:byte(at) * 256 + packet:byte(at + 1)
+    local size = packet:byte(at + 8) * 256 + packet:byte(at + 9)
+    if kind == 16 and size > 0 and at + 10 <= #packet then
+      local length = packet:byte(at + 10)
+      return packet:sub(at + 11, at + 10 + math.min(length, size - 1))
+    end
+    at = at + 10 + size
+  end
+  return nil
+end
+function {IDENTITY}(node, response)
+  if not {ENFORCE} then return true end
+  local text = ek_first_text(response:getContent())
+  return text ~= nil and (text == node or text:sub(1, #node + 1) == node .. " ")
+end"""
+
+
+def lines(topology: Topology) -> list[str]:
+    """The functions that this topology needs, as lines."""
+    identity = any(backend.identity for backend in topology.backends)
+    out = [HELPERS]
+    if topology.tuning.retry:
+        out.append(_RETRY)
+    if identity:
+        out += [f"{ENFORCE} = {'true' if topology.enforce_identity else 'false'}", _IDENTITY]
+    work = (["ek_retry_refill()"] if topology.tuning.retry else []) + (["if ek_guard ~= nil then ek_guard:apply() end"] if topology.guard is not None else [])
+    if work:
+        out.append("\n".join(["function maintenance()", *(f"  {line}" for line in work), "end"]))
+    return [line for block in out for line in block.split("\n")]

@@ -1,0 +1,1 @@
+"""The only road to files, processes, sockets and the clock."""

@@ -1,0 +1,137 @@
+"""Files that are whole or absent: atomic writes, links that flip in one rename, secrets with modes."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import stat
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from edgekeeper.errors import LockHeldError, MissingError, StepFailedError, UsageError
+
+_LIMIT = 16 * 2**20
+
+
+def read_text(path: str | Path, limit: int = _LIMIT) -> str:
+    """The UTF-8 text of a file; MissingError or UsageError says what is wrong with it."""
+    try:
+        with Path(path).open("rb") as file:
+            raw = file.read(limit + 1)
+    except OSError as err:
+        msg = f"{path} cannot be read: {err.strerror or err}"
+        raise MissingError(msg) from err
+    if len(raw) > limit:
+        msg = f"{path} is larger than {limit} bytes; it is not read"
+        raise UsageError(msg)
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError as err:
+        msg = f"{path} is not UTF-8 text (byte {err.start}); it is not read"
+        raise UsageError(msg) from err
+
+
+def write_text(path: str | Path, text: str, *, mode: int = 0o600, group: int = -1, sync: bool = True) -> None:
+    """Replace a file in one step: a reader sees the old text or the new one, also after a crash."""
+    path = Path(path)
+    try:
+        handle, temp = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(text)
+                file.flush()
+                os.fchmod(file.fileno(), mode)
+                if group >= 0:
+                    os.fchown(file.fileno(), -1, group)
+                if sync:
+                    os.fsync(file.fileno())
+            Path(temp).replace(path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                Path(temp).unlink()
+            raise
+        if sync:
+            sync_folder(path.parent)
+    except OSError as err:
+        msg = f"{path} cannot be written: {err.strerror or err}; what was there stays"
+        raise StepFailedError(msg) from err
+
+
+def point(link: Path, target: str) -> None:
+    """Make a symbolic link name ``target`` in one rename: the old target or the new, never none."""
+    temp = link.with_name(f".{link.name}.{os.getpid()}")
+    with contextlib.suppress(FileNotFoundError):
+        temp.unlink()
+    temp.symlink_to(target)
+    temp.replace(link)
+    sync_folder(link.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make renames in a folder survive a power cut."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def make_folder(path: str | Path, mode: int = 0o700) -> Path:
+    """A folder with exactly this mode, made with its parents where it is missing."""
+    path = Path(path)
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        if stat.S_IMODE(path.stat().st_mode) != mode:
+            path.chmod(mode)
+    except OSError as err:
+        msg = f"folder {path} cannot be made: {err.strerror or err}; create it or run as its owner"
+        raise MissingError(msg) from err
+    return path
+
+
+def read_secret(path: str | Path) -> str:
+    """A secret's text without trailing line ends; refused when others than its owner may read it.
+
+    A group other than root's may read it only if the file says so on purpose: mode 0640 is refused
+    too, because a secret that is meant for a group has its own file.
+    """
+    path = Path(path)
+    try:
+        mode = stat.S_IMODE(path.stat().st_mode)
+    except OSError as err:
+        msg = f"secret {path} cannot be read: {err.strerror or err}"
+        raise MissingError(msg) from err
+    # Kubernetes mounts secrets 0644 in a private tmpfs; owners are told apart by the mount there.
+    if mode & 0o077 and not _private_mount(path):
+        msg = f"secret {path} may be read by others (mode {mode:04o}); it is not used: chmod 600 {path}"
+        raise UsageError(msg)
+    text = read_text(path, 65536).rstrip("\r\n")
+    if not text:
+        msg = f"secret {path} is empty; it is not used"
+        raise UsageError(msg)
+    return text
+
+
+def _private_mount(path: Path) -> bool:
+    """Whether the file lies behind a ``..data`` link, as in a mounted Kubernetes Secret."""
+    return (path.parent / "..data").is_symlink()
+
+
+@contextlib.contextmanager
+def locked(path: Path, what: str) -> Iterator[None]:
+    """Hold an exclusive lock on a file, or raise LockHeldError at once and say who holds it."""
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as err:
+            holder = os.pread(handle, 32, 0).decode("ascii", "replace").strip() or "unknown"
+            msg = f"{what} is already running (pid {holder}); this one ends. A stopped one counts as running: kill -CONT or kill -KILL {holder}"
+            raise LockHeldError(msg) from err
+        os.ftruncate(handle, 0)
+        os.pwrite(handle, str(os.getpid()).encode(), 0)
+        yield
+    finally:
+        os.close(handle)

@@ -1,0 +1,160 @@
+"""Processes: run one under a deadline, start one that outlives us, find it again, stop it for sure.
+
+A process is known by pid and start time together, and signalled through a pidfd, so that a reused
+pid is never hit. Engines get a session of their own (a supervisor's death or a terminal's hang-up
+does not reach them) and write into a file, never into a pipe that somebody must drain.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from edgekeeper.errors import MissingError, StepFailedError
+
+_OUTPUT_LIMIT = 262_144
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """How a command ended: its exit code (negative: the signal that killed it) and what it said."""
+
+    code: int
+    output: str
+
+
+async def run(argv: Sequence[str], deadline_s: float, env: Mapping[str, str] | None = None) -> Finished:
+    """Run a command to its end; past the deadline it is killed and StepFailedError says so."""
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True, env=env
+        )
+    except OSError as err:
+        msg = f"{argv[0]} cannot be run: {err.strerror or err}"
+        raise MissingError(msg) from err
+    try:
+        async with asyncio.timeout(deadline_s):
+            output, _ = await process.communicate()
+    except TimeoutError:
+        msg = f"{argv[0]} did not end within {deadline_s:g} s; it was killed"
+        raise StepFailedError(msg) from None
+    finally:
+        if process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            await process.wait()
+    return Finished(process.returncode or 0, output[:_OUTPUT_LIMIT].decode("utf-8", "replace"))
+
+
+def start_time(pid: int) -> int | None:
+    """When the process started, in clock ticks since boot; None when there is none (a zombie counts as none)."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return None
+    fields = text.rpartition(")")[2].split()
+    return None if fields[0] in ("Z", "X") else int(fields[19])
+
+
+class Process:
+    """A running process that may or may not be our child."""
+
+    def __init__(self, pid: int, started: int, child: subprocess.Popen[bytes] | None = None) -> None:
+        self.pid = pid
+        self.started = started
+        self._child = child
+        self._pidfd = os.pidfd_open(pid)
+        if start_time(pid) != started and child is None:
+            os.close(self._pidfd)
+            raise ProcessLookupError(pid)
+
+    @classmethod
+    def find(cls, pid: int, started: int) -> Process | None:
+        """The process with this pid and start time, or None when it is gone."""
+        try:
+            return cls(pid, started)
+        except (OSError, ProcessLookupError):
+            return None
+
+    def alive(self) -> bool:
+        """Whether it still runs (a child is reaped on the way)."""
+        if self._child is not None:
+            return self._child.poll() is None
+        return start_time(self.pid) == self.started
+
+    def signal(self, number: int) -> None:
+        """Send a signal; a process that is gone is no error."""
+        with contextlib.suppress(ProcessLookupError, OSError):
+            signal.pidfd_send_signal(self._pidfd, number)
+
+    async def wait(self) -> int | None:
+        """Wait for its end; the exit code when it was our child, else None."""
+        loop = asyncio.get_running_loop()
+        ended = loop.create_future()
+        handle = os.dup(self._pidfd)
+        loop.add_reader(handle, lambda: ended.done() or ended.set_result(None))
+        try:
+            await ended
+        finally:
+            loop.remove_reader(handle)
+            os.close(handle)
+        return self._child.wait() if self._child is not None else None
+
+    async def stop(self, deadline_s: float) -> str:
+        """TERM, wait, KILL, wait; says which of them ended it."""
+        if not self.alive():
+            return "was already gone"
+        self.signal(signal.SIGTERM)
+        self.signal(signal.SIGCONT)  # a stopped process acts on TERM only once it runs again
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(deadline_s):
+                await self.wait()
+                return "ended on TERM"
+        self.signal(signal.SIGKILL)
+        async with asyncio.timeout(10):
+            await self.wait()
+        return f"did not end within {deadline_s:g} s of TERM and was killed"
+
+    def close(self) -> None:
+        """Let go of it; it runs on."""
+        os.close(self._pidfd)
+
+
+def spawn(argv: Sequence[str], log: Path, env: Mapping[str, str]) -> Process:
+    """Start a process in a session of its own, its output appended to ``log``; it outlives us."""
+    handle = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o640)
+    try:
+        child = subprocess.Popen(
+            list(argv), stdin=subprocess.DEVNULL, stdout=handle, stderr=handle, start_new_session=True, env=dict(env), close_fds=True
+        )
+    except OSError as err:
+        msg = f"{argv[0]} cannot be started: {err.strerror or err}"
+        raise MissingError(msg) from err
+    finally:
+        os.close(handle)
+    return Process(child.pid, start_time(child.pid) or 0, child)
+
+
+def marked(name: str, value: str) -> list[tuple[int, int]]:
+    """Pids and start times of all processes whose environment has ``name=value``.
+
+    This finds an engine that was started in the instant before its supervisor died.
+    """
+    wanted = f"{name}={value}".encode()
+    found = []
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            environment = (entry / "environ").read_bytes()
+        except OSError:
+            continue
+        if wanted in environment.split(b"\0") and (started := start_time(int(entry.name))) is not None:
+            found.append((int(entry.name), started))
+    return sorted(found, key=lambda pair: pair[1])

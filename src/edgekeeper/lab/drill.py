@@ -1,0 +1,67 @@
+"""What a drill is: a name, cases, a promise for each engine version, and a script that breaks something."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from edgekeeper.lab.referee import Promise
+from edgekeeper.measure.outages import Outage
+
+if TYPE_CHECKING:
+    from edgekeeper.lab.stage import Stage
+
+
+class Side(StrEnum):
+    """Who stands at the edge: edgekeeper, or the engine with the plain config that a user would write."""
+
+    PRODUCT = "product"
+    PLAIN = "plain"
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What one run of a script found: figures by name, and the outage as the client saw it."""
+
+    figures: dict[str, float]
+    outage: Outage | None = None
+
+
+Script = Callable[["Stage"], Awaitable[Measured]]
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One fault under one setting. ``since`` is the first engine version that can do it.
+
+    ``plain`` is the baseline's script: the same one unless the user would do something else
+    (restart the engine to change members, say); ``alone`` says that there is nothing to compare with.
+    ``compare`` makes the plain side part of the verdict: its median of ``headline`` is taken from the
+    product's, as the figure ``more_than_plain``. ``ci`` puts it into the subset that every change runs.
+    """
+
+    name: str
+    about: str
+    script: Script
+    promises: tuple[Promise, ...]
+    plain: Script | None = None
+    alone: bool = False
+    since: tuple[int, ...] = ()
+    ci: bool = False
+    compare: bool = False
+    members: int = 3
+    headline: str = "unanswered_3s"
+    """The figure that the table shows beside the plain engine's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drill:
+    """A drill: the promise in words, and its cases. The first case is what the demonstration shows."""
+
+    name: str
+    about: str
+    cases: tuple[Case, ...]
+    needs: tuple[str, ...] = field(default=())
+    """Programs beside the engine, as ``program=debian package``."""

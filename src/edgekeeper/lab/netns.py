@@ -1,0 +1,188 @@
+"""Make and remove network namespaces; reach into one with a socket; sweep what dead runners left."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ctypes
+import os
+import shutil
+import signal
+import socket
+import tempfile
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+from edgekeeper.errors import MissingError, StepFailedError
+from edgekeeper.lab.topology import PREFIX, Plan, cable_lines, full_name, owner
+
+_RUN = Path("/run/netns")
+_CLONE_NEWNET = 0x40000000
+_STEP_S = 10.0
+
+
+def start_time(pid: int) -> int | None:
+    """Start time of a process in clock ticks since boot: with the pid it names one process for good. None: no such process."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return None
+    fields = stat.rpartition(")")[2].split()
+    return None if fields[0] == "Z" else int(fields[19])
+
+
+async def _ip(*args: str, feed: str | None = None) -> str:
+    process = await asyncio.create_subprocess_exec(
+        "ip",
+        *args,
+        stdin=asyncio.subprocess.PIPE if feed is not None else asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    out, err = await asyncio.wait_for(process.communicate(feed.encode() if feed is not None else None), _STEP_S)
+    if process.returncode:
+        msg = f"ip {' '.join(args)} failed ({err.decode(errors='replace').strip()[:200]}); the lab needs the right to make network namespaces"
+        raise StepFailedError(msg)
+    return out.decode(errors="replace")
+
+
+def need_rights() -> None:
+    """Raise MissingError where namespaces cannot be made: the ``ip`` command or root's rights are missing."""
+    if shutil.which("ip") is None:
+        msg = "the command ip is missing; install it: apt-get install iproute2"
+        raise MissingError(msg)
+    if os.geteuid() != 0:
+        msg = "drills make network namespaces, which needs root; run it with sudo, or inside: unshare --user --map-root-user --net --mount"
+        raise MissingError(msg)
+
+
+class Net:
+    """The namespaces of one drill. ``name`` maps short names to those on the machine."""
+
+    def __init__(self, plan: Plan, serial: int = 0) -> None:
+        started = start_time(os.getpid()) or 0
+        self.plan = plan
+        self.name = {short: full_name(os.getpid(), started, f"{serial}-{short}") for short in plan.namespaces}
+
+    async def __aenter__(self) -> Net:
+        try:
+            for real in self.name.values():
+                await _ip("netns", "add", real)
+            for short, lines in cable_lines(self.plan, self.name).items():
+                links = [line for line in lines if line.startswith("link add")]
+                await _ip("-n", self.name[short], "-batch", "-", feed="\n".join(links))
+            for short, lines in cable_lines(self.plan, self.name).items():
+                rest = [line for line in lines if not line.startswith("link add")]
+                await _ip("-n", self.name[short], "-batch", "-", feed="\n".join(rest))
+        except BaseException:
+            await self._remove()
+            raise
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._remove()
+
+    async def _remove(self) -> None:
+        for real in self.name.values():
+            await remove(real)
+
+    async def ip(self, short: str, *args: str) -> str:
+        """Run ``ip`` inside a namespace (to pull a cable or black-hole a route)."""
+        return await _ip("-n", self.name[short], *args)
+
+    def argv(self, short: str, argv: list[str]) -> list[str]:
+        """The command that runs ``argv`` inside a namespace; the pid stays that of ``argv``."""
+        return ["ip", "netns", "exec", self.name[short], *argv]
+
+    def socket(self, short: str, kind: socket.SocketKind = socket.SOCK_STREAM) -> socket.socket:
+        """A non-blocking IPv4 socket that lives in a namespace, for the runner's own questions."""
+        found: list[socket.socket] = []
+        errors: list[OSError] = []
+
+        def make() -> None:
+            # setns binds one thread only, so a thread of its own goes there and ends there.
+            libc = ctypes.CDLL(None, use_errno=True)
+            try:
+                fd = os.open(_RUN / self.name[short], os.O_RDONLY | os.O_CLOEXEC)
+                try:
+                    if libc.setns(fd, _CLONE_NEWNET):
+                        raise OSError(ctypes.get_errno(), "setns")
+                finally:
+                    os.close(fd)
+                found.append(socket.socket(socket.AF_INET, kind))
+            except OSError as err:
+                errors.append(err)
+
+        thread = threading.Thread(target=make)
+        thread.start()
+        thread.join()
+        if errors:
+            msg = f"cannot enter the namespace {self.name[short]}: {errors[0].strerror}; the drill stops"
+            raise StepFailedError(msg)
+        found[0].setblocking(False)
+        return found[0]
+
+
+async def remove(real: str) -> None:
+    """Kill every process inside a namespace, and only those; then remove it. Idempotent."""
+    if not (_RUN / real).exists():
+        return
+    for _ in range(20):
+        pids = [int(p) for p in (await _ip("netns", "pids", real)).split() if int(p) != os.getpid()]
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        if not pids:
+            break
+        await asyncio.sleep(0.05)
+    # A killed process may linger as a zombie of a parent that is gone for good; the name goes anyway.
+    with contextlib.suppress(StepFailedError):
+        await _ip("netns", "delete", real)
+
+
+def leftovers() -> list[str]:
+    """Namespaces of the lab whose runner is dead."""
+    names = [p.name for p in _RUN.iterdir()] if _RUN.is_dir() else []
+    return sorted(name for name in names if _orphan(name))
+
+
+def _orphan(name: str) -> bool:
+    who = owner(name)
+    return who is not None and start_time(who[0]) != who[1]
+
+
+def old_folders(base: Path) -> Iterator[Path]:
+    """Working folders in ``base`` whose runner is dead."""
+    for path in base.glob(f"{PREFIX}-*-*-*"):
+        if _orphan(path.name):
+            yield path
+
+
+async def sweep() -> tuple[str, ...]:
+    """Remove what dead runners left: processes in their namespaces, the namespaces, their folders. Says what."""
+    gone: list[str] = []
+    for real in leftovers():
+        await remove(real)
+        gone.append(real)
+    for folder in list(old_folders(Path(tempfile.gettempdir()))):
+        shutil.rmtree(folder, ignore_errors=True)
+        gone.append(str(folder))
+    return tuple(gone)
+
+
+@contextlib.contextmanager
+def folder(serial: int, record: Path | None = None) -> Iterator[Path]:
+    """A working folder for one drill's configs and logs, removed at the end (``record`` keeps a copy of it)."""
+    base = Path(tempfile.gettempdir()) / full_name(os.getpid(), start_time(os.getpid()) or 0, f"{serial}-files")
+    base.mkdir(mode=0o700)
+    try:
+        yield base
+        if record is not None:
+            shutil.copytree(base, record, dirs_exist_ok=True, ignore=_sockets)
+    finally:
+        shutil.rmtree(base, ignore_errors=True)
+
+
+def _sockets(where: str, names: list[str]) -> list[str]:
+    return [n for n in names if (Path(where) / n).is_socket() or (Path(where) / n).is_fifo()]

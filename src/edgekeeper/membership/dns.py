@@ -1,0 +1,85 @@
+"""Members from DNS: SRV records, or addresses with a fixed port."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import dns.asyncresolver
+import dns.exception
+import dns.resolver
+
+from edgekeeper.config.dns import DnsSource as Wanted
+from edgekeeper.config.kinds import split_host_port
+from edgekeeper.errors import MissingError
+from edgekeeper.model.backend import Member, Membership
+from edgekeeper.ports import Clock
+
+DEADLINE_S = 4.0
+
+
+def resolver(servers: tuple[str, ...] = ()) -> dns.asyncresolver.Resolver:
+    """A resolver with a deadline; the system's name servers when none are given."""
+    found = dns.asyncresolver.Resolver(configure=not servers)
+    if servers:
+        pairs = [split_host_port(server) for server in servers]
+        found.nameservers = [host for host, _ in pairs]
+        found.nameserver_ports = dict(pairs)
+    found.lifetime = DEADLINE_S
+    found.timeout = DEADLINE_S / 2
+    return found
+
+
+async def ask(name: str, kind: str, servers: tuple[str, ...] = ()) -> list[Any]:
+    """All records of one type; none is an empty list, everything else that goes wrong a MissingError."""
+    try:
+        answer = await resolver(servers).resolve(name, kind, search=False)
+    except (dns.resolver.NXDOMAIN, dns.resolver.NoAnswer):
+        return []
+    except (dns.exception.DNSException, OSError) as err:
+        msg = f"{name} {kind} cannot be resolved: {err}"
+        raise MissingError(msg) from err
+    return list(answer)
+
+
+async def addresses(name: str, kinds: tuple[str, ...] = ("A", "AAAA"), servers: tuple[str, ...] = ()) -> list[str]:
+    """Addresses of a name, sorted. One family may be missing, not both families in error."""
+    answers = await asyncio.gather(*(ask(name, kind, servers) for kind in kinds), return_exceptions=True)
+    failures = [a for a in answers if isinstance(a, BaseException)]
+    if failures:  # a partial view is no view: the other family's servers would vanish
+        raise failures[0]
+    return sorted(record.address for answer in answers if not isinstance(answer, BaseException) for record in answer)
+
+
+class DnsSource:
+    """``ports.Source`` over SRV or address records; asked again every ``every`` seconds."""
+
+    def __init__(self, wanted: Wanted, clock: Clock) -> None:
+        self._wanted = wanted
+        self._clock = clock
+
+    async def read(self) -> Membership:
+        """One full snapshot: every name of the SRV set resolved, or none."""
+        wanted = self._wanted
+        if wanted.type == "SRV":
+            members = await self._from_srv()
+        else:
+            kinds = ("A", "AAAA") if wanted.type == "A+AAAA" else (wanted.type,)
+            found = await addresses(wanted.name, kinds, wanted.servers)
+            members = [Member("", address, wanted.port or 53) for address in found]
+        return Membership(tuple(sorted(members)), f"DNS {wanted.name} {wanted.type}", self._clock.wall(), by_person=False)
+
+    async def _from_srv(self) -> list[Member]:
+        records = await ask(self._wanted.name, "SRV", self._wanted.servers)
+        targets = [(str(r.target).lower(), int(r.port)) for r in records if str(r.target) != "."]
+        answers = await asyncio.gather(*(addresses(target, servers=self._wanted.servers) for target, _ in targets))
+        members = []
+        for (target, port), found in zip(targets, answers, strict=True):
+            name = target.split(".")[0] if len(found) == 1 else ""
+            members += [Member(name, address, port) for address in found]
+        names = [m.name for m in members]
+        return [m if names.count(m.name) == 1 else Member("", m.host, m.port) for m in members]
+
+    async def changed(self) -> None:
+        """When the period is over."""
+        await asyncio.sleep(self._wanted.every)

@@ -1,0 +1,63 @@
+"""Which snapshot counts: a source that names nobody, or suddenly half as many, is not believed at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from edgekeeper.model.backend import Member, Membership
+
+HOLD_S = 10.0
+"""A loss of more than half from an API or DNS waits this long for one confirmation at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """A loss that waits for confirmation, and since when (monotonic seconds)."""
+
+    members: tuple[Member, ...]
+    since: float
+
+
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """The snapshot in force, what is held back, the journal's verb, and the reason."""
+
+    members: tuple[Member, ...]
+    holding: Holding | None
+    decision: str
+    why: str
+
+
+def select(current: tuple[Member, ...], fresh: Membership, holding: Holding | None, now: float) -> Selected:
+    """Decide between the members in force and a fresh full snapshot."""
+    members = tuple(sorted(set(fresh.members)))
+    if members == current:
+        return Selected(current, None, "none", f"{fresh.source} says the same {len(current)} members")
+    if not members:
+        if current:
+            return Selected(current, None, "suppress", f"{fresh.source} names no members; the last full set of {len(current)} stays")
+        return Selected((), None, "suppress", f"{fresh.source} names no members; there is none to keep")
+    lost = set(current) - set(members)
+    if not fresh.by_person and len(lost) >= 2 and len(lost) * 2 > len(current):
+        if holding is None or holding.members != members:
+            # A view that keeps changing is not confirmed, but it cannot hold for ever either.
+            since = holding.since if holding is not None else now
+            if now - since < HOLD_S:
+                why = f"{fresh.source} lost {len(lost)} of {len(current)} members at once; held until it says so again, {HOLD_S:g} s at most"
+                return Selected(current, Holding(members, since), "hold", why)
+        why = f"{fresh.source} confirmed the loss of {len(lost)} of {len(current)} members"
+        return Selected(members, None, "act", why)
+    return Selected(members, None, "act", _difference(current, members, fresh.source))
+
+
+def held_too_long(holding: Holding, now: float) -> bool:
+    """Whether the confirmation did not come in time: then the loss counts."""
+    return now - holding.since >= HOLD_S
+
+
+def _difference(current: tuple[Member, ...], members: tuple[Member, ...], source: str) -> str:
+    added = [m.label for m in members if m not in current]
+    gone = [m.label for m in current if m not in members]
+    parts = [f"{len(gone)} gone ({', '.join(gone[:3])}{', ...' if len(gone) > 3 else ''})"] if gone else []
+    parts += [f"{len(added)} new ({', '.join(added[:3])}{', ...' if len(added) > 3 else ''})"] if added else []
+    return f"{source}: {' and '.join(parts)}, {len(members)} in all"

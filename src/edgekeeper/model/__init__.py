@@ -1,0 +1,1 @@
+"""The nouns: frozen values that every other folder speaks in. Imports the standard library only."""

@@ -1,0 +1,30 @@
+"""A finding: what will hurt, shown by what, and how to mend it. One shape for every check."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Severity(StrEnum):
+    """How bad a finding is, worst first."""
+
+    CRIT = "CRIT"
+    HIGH = "HIGH"
+    WARN = "WARN"
+    INFO = "INFO"
+    UNKNOWN = "UNKNOWN"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """``id`` is stable; ``object`` names what it is about; ``evidence`` is what was seen."""
+
+    id: str
+    severity: Severity
+    object: str
+    what: str
+    evidence: str
+    why: str
+    fix: str
+    refs: tuple[str, ...] = ()

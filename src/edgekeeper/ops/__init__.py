@@ -1,0 +1,1 @@
+"""Health, status, metrics and alarms: what this node says of itself."""

@@ -1,0 +1,64 @@
+"""Every metric in one table: its name, kind, labels and help. The reference is generated from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
+from prometheus_client.process_collector import ProcessCollector
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A metric as Prometheus sees it; counters get ``_total`` at their end."""
+
+    name: str
+    kind: Literal["counter", "gauge"]
+    labels: tuple[str, ...]
+    help: str
+
+
+METRICS: Final = (
+    Metric("edgekeeper_dns_backend_up", "gauge", ("backend",), "1 when dnsdist holds the backend up, else 0; removed backends disappear."),
+    Metric("edgekeeper_dns_backends", "gauge", (), "Backends that dnsdist holds."),
+    Metric("edgekeeper_dns_engine_restarts", "counter", ("reason",), "Engine restarts by reason: membership, zones, certificates, listeners, other, exit."),
+    Metric("edgekeeper_dns_renders", "counter", ("result",), "Renderings by result: ok, unchanged, invalid, check_failed."),
+    Metric("edgekeeper_dns_cache_flushes", "counter", (), "Cache flushes because a zone's serial changed, or by command."),
+    Metric("edgekeeper_dns_engine_up", "gauge", (), "1 when the engine runs and its status is fresh, else 0."),
+    Metric("edgekeeper_dns_membership_age_seconds", "gauge", (), "Seconds since the source of the members was read in full."),
+    Metric("edgekeeper_dns_alarms", "gauge", (), "Alarms that are raised now."),
+    Metric("edgekeeper_journal_lost", "gauge", (), "Journal entries that could not be written since the start."),
+)
+
+
+class Metrics:
+    """The values of one process."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        ProcessCollector(registry=self.registry)
+        self._counters = {m.name: Counter(m.name, m.help, m.labels, registry=self.registry) for m in METRICS if m.kind == "counter"}
+        self._gauges = {m.name: Gauge(m.name, m.help, m.labels, registry=self.registry) for m in METRICS if m.kind == "gauge"}
+
+    def count(self, name: str, labels: Mapping[str, str] | None = None) -> None:
+        """Add one to a counter."""
+        counter = self._counters[name]
+        (counter.labels(**labels) if labels else counter).inc()
+
+    def set(self, name: str, value: float, labels: Mapping[str, str] | None = None) -> None:
+        """Set a gauge."""
+        gauge = self._gauges[name]
+        (gauge.labels(**labels) if labels else gauge).set(value)
+
+    def replace(self, name: str, label: str, values: Mapping[str, float]) -> None:
+        """Set a gauge with one label for exactly these; all others disappear."""
+        gauge = self._gauges[name]
+        gauge.clear()
+        for key, value in values.items():
+            gauge.labels(**{label: key}).set(value)
+
+    def text(self) -> bytes:
+        """The exposition format."""
+        return generate_latest(self.registry)

@@ -1,0 +1,113 @@
+"""``/healthz/live``, ``/healthz/ready``, ``/status``, ``/metrics``: read-only, small, and guarded off loopback."""
+
+from __future__ import annotations
+
+import hmac
+import ssl
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route
+from typing_extensions import override
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from edgekeeper.config.kinds import split_host_port
+from edgekeeper.config.ops import Ops
+from edgekeeper.errors import MissingError
+from edgekeeper.log import Event, emit
+
+
+@dataclass(frozen=True, slots=True)
+class Voice:
+    """What the server asks for each page: it holds nothing itself."""
+
+    status: Callable[[], dict[str, Any]]
+    ready: Callable[[], tuple[bool, str]]
+    metrics: Callable[[], bytes]
+
+
+class _KnowsItsClient(H11Protocol):
+    """Tells the pages whether the client showed a certificate (that the CA signed: TLS has checked it)."""
+
+    @override
+    def connection_made(self, transport: Any) -> None:
+        self.app_state = {**self.app_state, "certified": bool(transport.get_extra_info("peercert"))}
+        super().connection_made(transport)
+
+
+class _Server(uvicorn.Server):
+    """A server that leaves signals to its owner."""
+
+    @override
+    def install_signal_handlers(self) -> None:  # type: ignore[misc, unused-ignore]
+        return
+
+
+def pages(voice: Voice, token: str | None, *, certificates: bool) -> Starlette:
+    """The application. ``/healthz/*`` is open; the rest needs the token, or a certificate, where one is set."""
+
+    def allowed(request: Request) -> bool:
+        if token is None and not certificates:
+            return True
+        if certificates and getattr(request.state, "certified", False):
+            return True
+        given = request.headers.get("authorization", "")
+        return token is not None and hmac.compare_digest(given.encode(), f"Bearer {token}".encode())
+
+    def guarded(page: Callable[[], Response]) -> Callable[[Request], Any]:
+        async def answer(request: Request) -> Response:  # noqa: RUF029 - starlette would run a plain function in a thread
+            return page() if allowed(request) else PlainTextResponse("a bearer token or a client certificate is needed\n", 401)
+
+        return answer
+
+    async def live(_: Request) -> Response:  # noqa: RUF029
+        return PlainTextResponse("live\n")
+
+    async def ready(_: Request) -> Response:  # noqa: RUF029
+        well, why = voice.ready()
+        return PlainTextResponse(f"{'ready' if well else 'not ready'}: {why}\n", 200 if well else 503)
+
+    return Starlette(
+        routes=[
+            Route("/healthz/live", live),
+            Route("/healthz/ready", ready),
+            Route("/status", guarded(lambda: JSONResponse(voice.status()))),
+            Route("/metrics", guarded(lambda: Response(voice.metrics(), media_type="text/plain; version=0.0.4"))),
+        ]
+    )
+
+
+async def serve(ops: Ops, default_listen: str, voice: Voice, token: str | None) -> None:
+    """Serve until cancelled. MissingError when the address cannot be listened on."""
+    listen = ops.listen or default_listen
+    host, port = split_host_port(listen)
+    config = uvicorn.Config(
+        pages(voice, token, certificates=ops.client_ca is not None),
+        host=host,
+        port=port,
+        http=_KnowsItsClient,
+        log_config=None,
+        access_log=False,
+        lifespan="off",
+        ws="none",
+        timeout_keep_alive=5,
+        timeout_graceful_shutdown=1,
+        limit_concurrency=200,
+        server_header=False,
+        ssl_certfile=ops.certificate,
+        ssl_keyfile=ops.key,
+        ssl_ca_certs=ops.client_ca,
+        ssl_cert_reqs=ssl.CERT_OPTIONAL if ops.client_ca else ssl.CERT_NONE,
+    )
+    server = _Server(config)
+    emit(Event.OPS_LISTENING, f"health, status and metrics on {listen}")
+    try:
+        await server.serve()
+    except SystemExit as err:  # uvicorn's way of saying that it could not bind
+        msg = f"ops cannot listen on {listen} (is it taken?); health, status and metrics are not served, the engine goes on"
+        raise MissingError(msg) from err

@@ -1,0 +1,69 @@
+"""The engine's own log: it writes into a file, and its lines are passed on as structured events.
+
+A file outlives every supervisor and never blocks its writer; a pipe does both (a reader that stalls
+stops an engine's thread in its write).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from edgekeeper.errors import EdgekeeperError
+from edgekeeper.host.files import read_text, write_text
+
+EVERY_S = 0.5
+LIMIT = 8 * 2**20
+"""The file is emptied at this size once it has been read; a line written in that instant is lost."""
+CHUNK = 65536
+BURST = 200
+"""Lines passed on in one look; a flood is cut there and counted, so that it cannot starve the loop."""
+
+
+async def follow(path: Path, pass_on: Callable[[str], None]) -> None:
+    """Pass each new line on; where it stopped is kept beside the file, so that a restart repeats none."""
+    mark = path.with_suffix(".offset")
+    offset = _read_mark(mark)
+    rest = b""
+    while True:
+        try:
+            size = path.stat().st_size
+        except OSError:
+            size = 0
+        if size < offset:
+            offset, rest = 0, b""
+        if size > offset:
+            with path.open("rb") as file:
+                file.seek(offset)
+                chunk = file.read(min(CHUNK, size - offset))
+            offset += len(chunk)
+            *lines, rest = (rest + chunk).split(b"\n")
+            for line in lines[:BURST]:
+                pass_on(line.decode("utf-8", "replace"))
+            if len(lines) > BURST:
+                pass_on(f"{len(lines) - BURST} more lines are in {path}")
+            rest = rest[-CHUNK:]
+            if offset == size and size > LIMIT:
+                os.truncate(path, 0)
+                offset = 0
+            _write_mark(mark, offset - len(rest))
+            if offset < size:
+                await asyncio.sleep(0)
+                continue
+        await asyncio.sleep(EVERY_S)
+
+
+def _read_mark(mark: Path) -> int:
+    try:
+        return int(read_text(mark))
+    except (EdgekeeperError, ValueError):
+        return 0
+
+
+def _write_mark(mark: Path, offset: int) -> None:
+    try:
+        write_text(mark, str(max(0, offset)), sync=False)
+    except EdgekeeperError:
+        return

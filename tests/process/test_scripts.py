@@ -1,0 +1,68 @@
+"""The scripts, run: what they say and do when something is not as it should be."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+SCRIPTS = sorted(path for path in (ROOT / "script").iterdir() if path.is_file() and path.suffix != ".py")
+
+
+def run(*argv: str | Path, **env: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([str(a) for a in argv], capture_output=True, text=True, timeout=50, check=False, env={**os.environ, **env})
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.name)
+def test_a_script_is_plain_sh(path: Path) -> None:
+    told = run("sh", "-n", path)
+    assert told.returncode == 0, told.stderr
+
+
+def test_engines_refuses_a_name_it_does_not_know(tmp_path: Path) -> None:
+    told = run(ROOT / "script" / "engines", "debian12", "fedora", EDGEKEEPER_ENGINES=str(tmp_path / "engines"))
+    assert told.returncode == 2
+    assert "fedora is not one of debian12, debian13, testing" in told.stderr
+    assert not (tmp_path / "engines").exists()
+
+
+def fake_prefix(home: Path, name: str) -> Path:
+    """A prefix as script/engines leaves it, with programs that only tell a version."""
+    prefix = home / name
+    (prefix / "bin").mkdir(parents=True)
+    for program in ("dnsdist", "keepalived", "haproxy"):
+        (prefix / "bin" / program).write_text(f"#!/bin/sh\necho {program} 0\n")
+        (prefix / "bin" / program).chmod(0o755)
+    (prefix / "VERSIONS").write_text("dnsdist 0\nkeepalived 0\nhaproxy 0\n")
+    sums = run("sh", "-c", f"cd {prefix} && find bin VERSIONS -type f -exec sha256sum {{}} +")
+    (prefix / "SHA256SUMS").write_text(sums.stdout)
+    return prefix
+
+
+def no_network(tmp_path: Path) -> str:
+    """A PATH whose apt-get fails at once, so that a rebuild shows as a failure."""
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    (tools / "apt-get").write_text("#!/bin/sh\necho no network >&2\nexit 100\n")
+    (tools / "apt-get").chmod(0o755)
+    return f"{tools}:{os.environ['PATH']}"
+
+
+def test_engines_keeps_a_whole_prefix_without_asking_the_network(tmp_path: Path) -> None:
+    fake_prefix(tmp_path / "engines", "debian12")
+    told = run(ROOT / "script" / "engines", "debian12", EDGEKEEPER_ENGINES=str(tmp_path / "engines"), PATH=no_network(tmp_path))
+    assert told.returncode == 0, told.stderr
+    assert told.stdout.splitlines() == ["debian12 (kept): dnsdist 0", "debian12 (kept): keepalived 0", "debian12 (kept): haproxy 0"]
+
+
+def test_engines_builds_a_damaged_prefix_again(tmp_path: Path) -> None:
+    prefix = fake_prefix(tmp_path / "engines", "debian12")
+    (prefix / "bin" / "dnsdist").write_text("#!/bin/sh\necho another\n")
+    told = run(ROOT / "script" / "engines", "debian12", EDGEKEEPER_ENGINES=str(tmp_path / "engines"), PATH=no_network(tmp_path))
+    assert told.returncode == 6, "it must not be used as it is"
+    assert "debian12 is damaged or unfinished; built again" in told.stderr
+    assert "the package lists of bookworm cannot be read" in told.stderr
+    assert not list((tmp_path / "engines").glob(".work.*")), "a failed run leaves nothing behind"

@@ -38,20 +38,26 @@ class Change:
 class Clock(Protocol):
     """Time as an argument: seconds that never jump, and the wall clock."""
 
-    def monotonic(self) -> float: ...
-    def wall(self) -> float: ...
+    def monotonic(self) -> float:
+        """Seconds since some moment; never jumps."""
+
+    def wall(self) -> float:
+        """Seconds since 1970; may jump when somebody sets the clock."""
 
 
 class Journal(Protocol):
     """Where every decision that acted, or was held back, is written."""
 
-    def write(self, entry: Entry) -> None: ...
+    def write(self, entry: Entry) -> None:
+        """Keep the entry; never raises (a full disk is counted, not felt)."""
 
 
 class Source(Protocol):
     """Who may answer. ``read`` returns a full snapshot or raises an EdgekeeperError."""
 
-    async def read(self) -> Membership: ...
+    async def read(self) -> Membership:
+        """The members now, all of them."""
+
     async def changed(self) -> None:
         """Return when reading again may say something new (a file changed, a period is over)."""
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
+import re
 import tomllib
 from pathlib import Path
 
@@ -18,7 +20,7 @@ _spec.loader.exec_module(code_map)
 # A file of one of these names promises to be pure, in whichever folder of these it stands.
 PURE_NAMES = {
     "causes", "clocks", "debounce", "decide", "desired", "examine", "facts", "features", "fifo", "fingerprint", "functions", "gates", "instances",
-    "kinds", "live", "logline", "lua", "outages", "packet", "plan", "quote", "rebalance", "records", "referee", "render", "sample", "seat",
+    "live", "logline", "lua", "names", "outages", "packet", "plan", "quote", "rebalance", "records", "referee", "render", "routing", "sample", "seat",
     "select", "stats", "status", "target", "threshold", "topology", "view", "yaml",
 }  # fmt: skip
 EFFECTS = {"cli", "host", "kube"}  # folders of effects, where a name like "status" is a command
@@ -37,8 +39,9 @@ def promised_pure() -> list[str]:
         folder = parts[1] if len(parts) > 1 else ""
         if folder in EFFECTS:
             continue
+        says_so = re.search(r"\bPure\b", ast.get_docstring(ast.parse(path.read_text())) or "") is not None
         in_pure_folder = folder == "model" or (folder == "config" and path.stem != "load")
-        if (path.stem in PURE_NAMES or in_pure_folder or module in ALSO_PURE) and module != "edgekeeper.config":
+        if (says_so or path.stem in PURE_NAMES or in_pure_folder or module in ALSO_PURE) and module != "edgekeeper.config":
             found.append(module)
     if "edgekeeper.engines" in modules():
         found += [module for module in modules() if module.startswith("edgekeeper.engines.") and module.endswith(".engine")]

@@ -47,7 +47,7 @@ def init(
 
 def check(
     ctx: typer.Context,
-    config: Annotated[str | None, typer.Argument(metavar="[CONFIG]", help="The config; else --config, else the usual places.")] = None,
+    config: Annotated[str | None, typer.Argument(metavar="CONFIG", help="The config; else --config, else the usual places.")] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Exit 1 when there is a warning.")] = False,
     defaults: Annotated[bool, typer.Option("--defaults", help="Also print every key that is left to its default, and why.")] = False,
     output: Annotated[Format, typer.Option("-o", "--output", help="text or json.")] = Format.TEXT,

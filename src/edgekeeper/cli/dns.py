@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from edgekeeper.cli.context import settings
 from edgekeeper.cli.output import Format, complain, say, say_block, say_json, table
-from edgekeeper.errors import MissingError, RefusedError, StepFailedError, UsageError
+from edgekeeper.errors import UsageError
 
 if TYPE_CHECKING:
     from edgekeeper.config.load import Loaded

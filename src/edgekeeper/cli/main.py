@@ -15,6 +15,7 @@ from edgekeeper.errors import AbortedError, ConfigError, EdgekeeperError, StepFa
 
 _VALUED = ("--config", "--node", "--log-format")
 _FLAGS = ("--debug",)
+_MOST_MISTAKES = 200
 
 
 def main() -> NoReturn:
@@ -80,8 +81,9 @@ def _tell(err: EdgekeeperError, *, debug: bool) -> int:
 
             complain_block("".join(traceback.format_exception(err.__cause__ if isinstance(err, _InternalError) else err)))
         if isinstance(err, ConfigError):
-            for mistake in err.mistakes:
-                complain(mistake.text(err.file))
+            complain(*(mistake.text(err.file) for mistake in err.mistakes[:_MOST_MISTAKES]))
+            if len(err.mistakes) > _MOST_MISTAKES:
+                complain(f"edgekeeper: {err.file} has {len(err.mistakes) - _MOST_MISTAKES} more mistakes; mend these first")
         else:
             complain(f"edgekeeper: {err}")
     except OSError:

@@ -79,7 +79,7 @@ def json_text(data: Mapping[str, Any], indent: int | None = None) -> str:
     """The JSON of a document, with nothing in it that a terminal could act on."""
     import json
 
-    return json.dumps(data, indent=indent, default=str).replace("\x7f", "\\u007f")
+    return json.dumps(data, indent=indent, default=str)
 
 
 def is_terminal(stream: IO[str] | None = None) -> bool:

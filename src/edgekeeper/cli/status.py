@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import time
 from collections.abc import Mapping
@@ -46,6 +45,8 @@ def status(
     A node that does not answer is unknown, with the time since it last did (with --watch). Exit code 0
     whatever the nodes say: this command reports, it does not judge.
     """
+    import asyncio
+
     chosen = settings(ctx)
     loaded = chosen.load()
     last: dict[str, Told] = {}
@@ -79,6 +80,8 @@ def rows(told: Told) -> list[tuple[str | Cell, ...]]:
 
 
 async def _ask_all(loaded: Loaded, chosen: Settings) -> list[Told]:
+    import asyncio
+
     here = chosen.this_node(loaded)
     ops = loaded.root.ops
     scheme = "https" if ops.certificate else "http"
@@ -104,6 +107,8 @@ def _reachable(listen: str) -> str:
 
 
 async def _ask(node: str, url: str | None, headers: Mapping[str, str], ca_file: str | None) -> Told:
+    import asyncio
+
     from edgekeeper.host.http import get
 
     if url is None:

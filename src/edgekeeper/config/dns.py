@@ -85,7 +85,9 @@ class HealthQuestion(Section):
     """The question that tells a member's health; it takes the path that clients' questions take."""
 
     name: Domain | None = Field(None, description="Name to ask; when not said, `a.root-servers.net.` (resolver) or the first zone (authoritative).")
-    type: Literal["A", "AAAA", "TXT", "SOA", "NS"] | None = Field(None, description="Type to ask; A (resolver), SOA (authoritative) or TXT (a name of your own).")
+    type: Literal["A", "AAAA", "TXT", "SOA", "NS"] | None = Field(
+        None, description="Type to ask; A (resolver), SOA (authoritative) or TXT (a name of your own)."
+    )
     mode: Literal["auto", "lazy"] = Field("auto", description="auto asks all the time; lazy only once real queries fail.")
     interval: Duration = Field(1.0, ge=1, description="Between two checks; dnsdist counts in whole seconds.")
     timeout: Duration = Field(1.0, gt=0, le=60, description="How long a member may take to answer a check.")
@@ -97,7 +99,9 @@ class HealthQuestion(Section):
 class ZonePoll(Section):
     """Zones from every member's own `zones` endpoint."""
 
-    url: str = Field("https://{member}:8082/internal/zones", description="Where; `{member}` is the member's address.", pattern=r"^https?://[^\s\"']*\{member\}[^\s\"']*$")
+    url: str = Field(
+        "https://{member}:8082/internal/zones", description="Where; `{member}` is the member's address.", pattern=r"^https?://[^\s\"']*\{member\}[^\s\"']*$"
+    )
     token_file: Path | None = Field(None, description="File with the bearer token.")
     ca_file: Path | None = Field(None, description="CA that signed the members' certificates.")
     every: Duration = Field(5.0, ge=1, description="How often; report A used 5 s.")

@@ -10,60 +10,26 @@ from __future__ import annotations
 import hashlib
 import shutil
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
 from cryptography import x509
-from cryptography.hazmat.primitives import serialization
 
 from edgekeeper.config.dns import Tls
+from edgekeeper.engines.dnsdist import certificates
 from edgekeeper.engines.dnsdist.topology import Certificate
 from edgekeeper.errors import EdgekeeperError, UsageError
 from edgekeeper.host.files import make_folder, point, read_text, write_text
 
-SOON_S = 14 * 86400
-"""An alarm this long before a certificate ends: renewals usually come at 30 days."""
+LIMIT = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
-    """A chain and its key that belong together; ``ends`` is Unix time."""
+class Taken:
+    """A pair that was copied and found good; ``ends`` is Unix time."""
 
-    chain: str
-    key: str
-    digest: str
+    certificate: Certificate
     subject: str
     ends: float
-
-
-def read_pair(tls: Tls, now: float) -> Pair:
-    """The pair in the config's folder, or a UsageError that says what is wrong with it."""
-    folder = Path(tls.dir or ".")
-    chain, key = read_text(folder / tls.certificate, 1 << 20), read_text(folder / tls.key, 1 << 20)
-    try:
-        chained = x509.load_pem_x509_certificates(chain.encode())
-    except ValueError as err:
-        msg = f"{folder / tls.certificate} is not a certificate chain in PEM: {err}"
-        raise UsageError(msg) from err
-    try:
-        private = serialization.load_pem_private_key(key.encode(), password=None)
-    except (ValueError, TypeError) as err:
-        msg = f"{folder / tls.key} is not an unencrypted private key in PEM"
-        raise UsageError(msg) from err
-    leaf = chained[0]
-    form = (serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
-    if leaf.public_key().public_bytes(*form) != private.public_key().public_bytes(*form):
-        msg = f"the key {folder / tls.key} does not belong to the certificate {folder / tls.certificate}"
-        raise UsageError(msg)
-    ends = leaf.not_valid_after_utc.timestamp()
-    if ends <= now:
-        msg = f"{folder / tls.certificate} expired on {datetime.fromtimestamp(ends, UTC):%Y-%m-%d %H:%M} UTC"
-        raise UsageError(msg)
-    if leaf.not_valid_before_utc.timestamp() > now + 300:
-        msg = f"{folder / tls.certificate} is not valid before {leaf.not_valid_before_utc:%Y-%m-%d %H:%M} UTC; is this machine's clock right?"
-        raise UsageError(msg)
-    digest = hashlib.sha256(f"{chain}\0{key}".encode()).hexdigest()
-    return Pair(chain, key, digest, leaf.subject.rfc4514_string(), ends)
 
 
 class CertificateStore:
@@ -72,22 +38,32 @@ class CertificateStore:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def keep(self, pair: Pair) -> Certificate:
-        """Copy a good pair and make it the live one by a single rename."""
+    def take(self, tls: Tls, now: float) -> Taken:
+        """Copy the config's pair, check the copy, and make it the live one; UsageError says what is wrong with it."""
+        source = Path(tls.dir or ".")
+        chain, key = read_text(source / tls.certificate, LIMIT), read_text(source / tls.key, LIMIT)
+        digest = hashlib.sha256(f"{chain}\0{key}".encode()).hexdigest()
         make_folder(self._folder)
-        name = pair.digest[:16]
+        name = digest[:16]
         target = make_folder(self._folder / name)
-        write_text(target / "tls.crt", pair.chain)
-        write_text(target / "tls.key", pair.key)
-        write_text(target / "digest", pair.digest)
+        for file, text in (("tls.crt", chain), ("tls.key", key), ("digest", digest)):
+            write_text(target / file, text)
+        refusal = certificates.refusal(str(target / "tls.crt"), str(target / "tls.key"), now)
+        if refusal is not None:
+            last = self.last()
+            if last is None or last.digest != digest:  # the live pair itself may have expired: it stays
+                shutil.rmtree(target, ignore_errors=True)
+            told = refusal.replace(str(target / "tls.crt"), str(source / tls.certificate)).replace(str(target / "tls.key"), str(source / tls.key))
+            raise UsageError(told)
         point(self._folder / "live", name)
         for old in self._folder.iterdir():
             if old.is_dir() and not old.is_symlink() and old.name != name:
                 shutil.rmtree(old, ignore_errors=True)
-        return self._named(pair.digest)
+        leaf = x509.load_pem_x509_certificates(chain.encode())[0]
+        return Taken(self._named(digest), leaf.subject.rfc4514_string() or "the certificate", leaf.not_valid_after_utc.timestamp())
 
     def last(self) -> Certificate | None:
-        """The pair that was kept last, or None."""
+        """The pair that was taken last, or None."""
         try:
             return self._named(read_text(self._folder / "live" / "digest"))
         except EdgekeeperError:

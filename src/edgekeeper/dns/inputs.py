@@ -14,15 +14,15 @@ from pathlib import Path
 
 from edgekeeper.config.dns import Dns
 from edgekeeper.dns import desired, drained
-from edgekeeper.dns.certificates import SOON_S, CertificateStore, read_pair
+from edgekeeper.dns.certificates import CertificateStore
 from edgekeeper.dns.observe import observe
+from edgekeeper.dns.sources import source_of
 from edgekeeper.dns.zones import ZoneReader, changed_serials
 from edgekeeper.engines.dnsdist.topology import Certificate, question
 from edgekeeper.errors import EdgekeeperError
 from edgekeeper.host.files import read_text, write_text
 from edgekeeper.host.watch import changes
 from edgekeeper.log import WARNING, Event, emit
-from edgekeeper.dns.sources import source_of
 from edgekeeper.membership.local import as_members
 from edgekeeper.membership.resolve import resolved
 from edgekeeper.membership.select import Holding, select
@@ -32,6 +32,8 @@ from edgekeeper.ops.alarms import Alarms
 from edgekeeper.ports import Clock, Journal, Source
 
 MEMORY = "membership.json"
+SOON_S = 14 * 86400
+"""An alarm this long before a certificate ends: renewals usually come at 30 days."""
 
 
 class Inputs:
@@ -227,22 +229,25 @@ class Inputs:
         tls = self.dns.tls
         if tls.dir is None:
             return
-        now = self._clock.wall()
         try:
-            pair = read_pair(tls, now)
+            taken = self._store.take(tls, self._clock.wall())
         except EdgekeeperError as err:
-            last = self._store.last()
-            self.certificate = self.certificate or last
+            self.certificate = self.certificate or self._store.last()
             kept = "the one before stays in use" if self.certificate else "there is none to use, so the engine is not started"
             if f"{err}; {kept}" != self._alarms.raised.get("certificate"):
                 self._journal.write(Entry("dns", Event.CERTIFICATE_REFUSED, str(tls.dir), "refuse", f"{err}; {kept}"))
             self._alarms.set("certificate", f"{err}; {kept}")
             return
-        soon = pair.ends - now < SOON_S
-        self._alarms.set("certificate", f"{pair.subject} ends in {(pair.ends - now) / 86400:.1f} days and has not been renewed" if soon else None)
-        if self.certificate is None or pair.digest != self.certificate.digest:
-            self.certificate = self._store.keep(pair)
-            emit(Event.CERTIFICATE_CHANGED, f"{pair.subject} is checked and in use from now on")
+        left = taken.ends - self._clock.wall()
+        soon = f"{taken.subject} ends in {left / 86400:.1f} days and has not been renewed"
+        self._alarms.set("certificate", soon if left < SOON_S else None)
+        if self.certificate is None or taken.certificate.digest != self.certificate.digest:
+            known = self.certificate is not None
+            self.certificate = taken.certificate
+            why = f"{taken.subject} is checked and in use from now on"
+            emit(Event.CERTIFICATE_CHANGED, why)
+            if known:
+                self._journal.write(Entry("dns", Event.CERTIFICATE_CHANGED, str(tls.dir), "act", why))
             self._changed()
 
     async def watch_certificate(self) -> None:

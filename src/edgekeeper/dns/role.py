@@ -18,6 +18,7 @@ from edgekeeper.engines.dnsdist.logline import parse_log
 from edgekeeper.engines.dnsdist.topology import Topology, build
 from edgekeeper.errors import EdgekeeperError, RefusedError
 from edgekeeper.host import secrets
+from edgekeeper.host.files import write_text
 from edgekeeper.log import ERROR, INFO, WARNING, Event, emit
 from edgekeeper.model.entry import Entry
 from edgekeeper.ops.alarms import Alarms
@@ -62,10 +63,10 @@ class DnsRole:
             manner=self.dns.restart, stop_timeout_s=self.dns.engine.stop_timeout, drain=self._drain,
         )  # fmt: skip
         self.supervisor = Supervisor("dns", build.engine, actor, clock, journal, debounce_s=self.dns.debounce, count=self._count)
+        self._flushes: asyncio.Queue[tuple[str, ...]] = asyncio.Queue()
         self.inputs = self._new_inputs()
         self.report = Report(self)
         self._watchers: list[asyncio.Task[None]] = []
-        self._flushes: asyncio.Queue[tuple[str, ...]] = asyncio.Queue()
         self._ended = False
 
     # what the runtime calls ---------------------------------------------------------------
@@ -160,7 +161,7 @@ class DnsRole:
         return True
 
     async def _first_look(self) -> None:
-        """Before the very first start: can health and identity be held against these members at all?"""
+        """Before the very first start, ask: can health and identity be held against these members at all."""
         inputs = self.inputs
         inputs.remember()
         inputs.read_drained()
@@ -180,8 +181,8 @@ class DnsRole:
             inputs.remember_names()
 
     def _new_inputs(self) -> Inputs:
-        inputs = Inputs(self.dns, self.state, self.clock, self.journal, self.alarms, lambda: self.want())
-        inputs.flush = lambda zones: self._flushes.put_nowait(zones)
+        inputs = Inputs(self.dns, self.state, self.clock, self.journal, self.alarms, self.want)
+        inputs.flush = self._flushes.put_nowait
         return inputs
 
     def _start_watchers(self, *, urgent: bool = False) -> None:
@@ -225,7 +226,9 @@ class DnsRole:
         while True:
             zones = await self._flushes.get()
             running = self.supervisor.actor.running()
-            for zone in zones if running is not None else ():
+            if running is None:
+                continue  # an engine that is started has empty caches
+            for zone in zones:
                 await self.built.hands.flush(running[1], zone)
                 self.metrics.count("edgekeeper_dns_cache_flushes")
                 why = f"the serial of {zone} changed; its cached answers are thrown away"
@@ -236,8 +239,6 @@ class DnsRole:
         """Hand the API key of this start to who needs it (a metrics scraper in a group of its own)."""
         if self._api_key_out is None or self._api_key_for == seat:
             return
-        from edgekeeper.host.files import write_text
-
         path, group = self._api_key_out
         write_text(path, seat.api_key + "\n", mode=0o640, group=group)
         self._api_key_for = seat

@@ -53,6 +53,9 @@ async def running(root: Root) -> Running:
         msg = f"the running engine (pid {found.process.pid}) has no generation on disk; the supervisor replaces it at its next change"
         raise MissingError(msg)
     topology, seat = build.engine.load(generation.document)
+    if seat is None:
+        msg = f"generation {generation.name} has no seat; the supervisor replaces it at its next change"
+        raise MissingError(msg)
     return Running(found.process.pid, topology, seat, build)
 
 

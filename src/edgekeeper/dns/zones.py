@@ -79,7 +79,7 @@ class ZoneReader:
         if answer.status == NOT_FOUND:
             self.silent.add(member.address)
             return {}
-        if answer.status != 200:  # noqa: PLR2004 - HTTP's "well"
+        if answer.status != 200:
             msg = f"it answered {answer.status}"
             raise MissingError(msg)
         return parse_zones(answer.text)
@@ -130,9 +130,9 @@ def read_catalog(zone: dns.zone.Zone) -> dict[str, int | None]:
         msg = f"its version is {told or 'missing'}, not 2"
         raise MissingError(msg)
     out: dict[str, int | None] = {}
-    for name, node in zone.items():
+    for name, node in zone.nodes.items():
         labels = [label.decode("ascii", "replace").lower() for label in name.labels]
         found = node.get_rdataset(zone.rdclass, dns.rdatatype.PTR)
-        if found is not None and len(found) == 1 and len(labels) == 2 and labels[1] == "zones":  # noqa: PLR2004 - "<id>.zones"
+        if found is not None and len(found) == 1 and len(labels) == 2 and labels[1] == "zones":
             out[check_domain(found[0].target.derelativize(zone.origin).to_text())] = None
     return out

@@ -107,7 +107,7 @@ class FileJournal:
                 if (ours.st_dev, ours.st_ino) == (there.st_dev, there.st_ino):
                     return
             self._close()
-        self._handle = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW, 0o640)
+        self._handle = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o640)
         state = os.fstat(self._handle)
         if not stat.S_ISREG(state.st_mode):
             self._close()

@@ -96,11 +96,11 @@ class Process:
     async def wait(self) -> int | None:
         """Wait for its end; the exit code when it was our child, else None."""
         loop = asyncio.get_running_loop()
-        ended = loop.create_future()
+        ended = asyncio.Event()
         handle = os.dup(self._pidfd)
-        loop.add_reader(handle, lambda: ended.done() or ended.set_result(None))
+        loop.add_reader(handle, ended.set)
         try:
-            await ended
+            await ended.wait()
         finally:
             loop.remove_reader(handle)
             os.close(handle)

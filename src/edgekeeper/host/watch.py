@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 from collections.abc import AsyncIterator, Iterable
 from pathlib import Path
 
@@ -16,7 +15,7 @@ _MASK = Mask.CLOSE_WRITE | Mask.MOVED_TO | Mask.MOVED_FROM | Mask.CREATE | Mask.
 def fingerprint(path: str | Path) -> tuple[int, int, int, int] | None:
     """What tells a file from its successor (device, inode, size, mtime); None when it is missing."""
     try:
-        found = os.stat(path)
+        found = Path(path).stat()
     except OSError:
         return None
     return (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)

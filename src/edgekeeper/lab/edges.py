@@ -50,6 +50,16 @@ class PlainEdge:
             await self.actor.stop(10.0)
         await self.start()
 
+    async def serve(self, members: tuple[tuple[str, str], ...]) -> None:
+        """Start it with these members; wait for the first answer."""
+        self.plain = replace(self.plain, members=members)
+        await self.start()
+        await self._stage.all_serve(1)
+
+    def extra_listen(self, address: str) -> None:
+        """Listen on one address more from the next start on."""
+        self.plain = replace(self.plain, listen=(*self.plain.listen, address))
+
     async def up(self, members: int = 3) -> None:
         """Start it and wait until the client is answered by every member."""
         await self.start()
@@ -112,13 +122,17 @@ class ProductEdge:
 
     async def ready(self) -> bool:
         """Whether it runs and says that its engine does."""
-        if self.actor is not None:
-            self.actor.must_run()
+        self.must_run()
         return self.engine_of(await self.status()) > 0
 
     async def status(self) -> dict[str, Any]:
         """``GET /status``: empty when it does not answer."""
-        body = await http_get(self._stage, f"http://127.0.0.1:{OPS_PORT}/status")
+        return await self.status_of(self._stage)
+
+    @staticmethod
+    async def status_of(stage: Stage) -> dict[str, Any]:
+        """``GET /status`` of whoever stands at the edge of this stage."""
+        body = await http_get(stage, f"http://127.0.0.1:{OPS_PORT}/status")
         found: dict[str, Any] = json.loads(body) if body else {}
         return found
 
@@ -132,6 +146,11 @@ class ProductEdge:
         """The process that answers."""
         return self.engine_of(await self.status())
 
+    def journal(self) -> list[dict[str, Any]]:
+        """The journal so far, oldest first."""
+        file = self._stage.folder / "state" / "journal.jsonl"
+        return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()] if file.exists() else []
+
     async def run(self, *argv: str) -> tuple[int, str]:
         """Run one ``edgekeeper`` command in the edge namespace: its exit code and what it printed."""
         actor = await self._stage.spawn("edge", f"command-{len(self._stage.actors)}", [*command(), *argv])
@@ -139,10 +158,23 @@ class ProductEdge:
         return code, actor.log.read_text(encoding="utf-8", errors="replace")
 
     def reload(self) -> None:
-        """SIGHUP: read the config again."""
+        """Write the config and say so."""
         self.write()
+        self.hup()
+
+    def hup(self) -> None:
+        """SIGHUP: read the config again."""
+        self.signal(signal.SIGHUP)
+
+    def signal(self, number: signal.Signals) -> None:
+        """A signal to the supervisor, not to the engine."""
         if self.actor is not None:
-            self.actor.signal(signal.SIGHUP)
+            self.actor.signal(number)
+
+    def must_run(self) -> None:
+        """Raise StepFailedError when the supervisor has ended."""
+        if self.actor is not None:
+            self.actor.must_run()
 
 
 def members_of(count: int) -> tuple[tuple[str, str], ...]:

@@ -24,6 +24,10 @@ from pathlib import Path
 from edgekeeper.probe.packet import question
 
 
+_STALL_S = 3.0
+"""A question unanswered for this long makes the client leave its connection and ask again on a new one."""
+
+
 @dataclass(slots=True)
 class Asked:
     """One question: when it was sent, when and how it was answered; ``tries`` counts reconnects."""
@@ -142,6 +146,7 @@ class _Connection:
         self._load = load
         self._tls = tls
         self._flight: dict[int, Asked] = {}
+        self._written: dict[int, float] = {}
         self._queue: asyncio.Queue[tuple[int, Asked]] = asyncio.Queue()
         self._ident = 0
 
@@ -165,7 +170,7 @@ class _Connection:
             send = asyncio.create_task(self._send(writer))
             try:
                 await self._read(reader)
-            except (OSError, asyncio.IncompleteReadError):
+            except (OSError, TimeoutError, asyncio.IncompleteReadError):
                 self._load.ends += 1
                 self._lose("connection ended")
             finally:
@@ -185,25 +190,45 @@ class _Connection:
             self._load.certificates[mark] = self._load.certificates.get(mark, 0) + 1
 
     async def _send(self, writer: asyncio.StreamWriter) -> None:
+        self._written.clear()
         for ident, one in list(self._flight.items()):
-            _write(writer, ident, one)
+            self._write(writer, ident, one)
         while True:
             ident, one = await self._queue.get()
             self._flight[ident] = one
-            _write(writer, ident, one)
+            self._write(writer, ident, one)
             await writer.drain()
+
+    def _write(self, writer: asyncio.StreamWriter, ident: int, one: Asked) -> None:
+        self._written[ident] = time.monotonic()
+        packet = ident.to_bytes(2, "big") + one.packet[2:]
+        writer.write(len(packet).to_bytes(2, "big") + packet)
 
     async def _read(self, reader: asyncio.StreamReader) -> None:
         answered = 0
         while True:
-            size = int.from_bytes(await reader.readexactly(2), "big")
-            data = await reader.readexactly(size)
-            one = self._flight.pop(int.from_bytes(data[:2], "big"), None)
+            data = await self._next(reader)
+            ident = int.from_bytes(data[:2], "big")
+            self._written.pop(ident, None)
+            one = self._flight.pop(ident, None)
             if one is not None:
                 one.answered(data, time.monotonic())
             answered += 1
             if self._load.per_connection and answered >= self._load.per_connection and not self._flight:
                 return
+
+    async def _next(self, reader: asyncio.StreamReader) -> bytes:
+        """The next answer; TimeoutError when a question has waited on this connection for ``_STALL_S``, as resolvers give up on one."""
+        head = asyncio.ensure_future(reader.readexactly(2))
+        try:
+            while not head.done():
+                await asyncio.wait({head}, timeout=0.1)
+                if not head.done() and self._written and time.monotonic() - min(self._written.values()) > _STALL_S:
+                    raise TimeoutError
+        finally:
+            if not head.done():
+                head.cancel()
+        return await reader.readexactly(int.from_bytes(head.result(), "big"))
 
     def _lose(self, why: str) -> None:
         for ident, one in list(self._flight.items()):
@@ -211,11 +236,6 @@ class _Connection:
             if one.tries > self._load.reconnects:
                 one.error = why
                 del self._flight[ident]
-
-
-def _write(writer: asyncio.StreamWriter, ident: int, one: Asked) -> None:
-    packet = ident.to_bytes(2, "big") + one.packet[2:]
-    writer.write(len(packet).to_bytes(2, "big") + packet)
 
 
 async def _streams(load: Load) -> None:

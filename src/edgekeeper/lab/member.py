@@ -22,7 +22,6 @@ from typing import cast
 from edgekeeper.probe.packet import CLASSES, HEADER, RCODES, TYPES, decode_name, encode_name, question_of
 
 _PROXY = b"\x0d\x0a\x0d\x0a\x00\x0d\x0a\x51\x55\x49\x54\x0a"
-_TTL = 60
 MODES = ("normal", "drop", "refused", "servfail", "nxdomain", "notimp", "truncated")
 SCOPES = ("all", "clients", "health")
 
@@ -38,6 +37,7 @@ class Manner:
     name: str
     answer: str = "192.0.2.200"
     health: str = "health.example."
+    ttl: int = 60
     mode: str = "normal"
     scope: str = "all"
     delay: float = 0.0
@@ -93,7 +93,7 @@ def answer(packet: bytes, manner: Manner) -> tuple[bytes | None, float]:
 def _records(name: str, qtype: int, qclass: int, manner: Manner) -> list[bytes]:
     here = b"\xc0\x0c"
     if qtype == TYPES["A"]:
-        return [_record(here, qtype, qclass, ipaddress.ip_address(manner.answer).packed)]
+        return [_record(here, qtype, qclass, ipaddress.ip_address(manner.answer).packed, manner.ttl)]
     if qtype == TYPES["TXT"] and (name == manner.health or name in {"id.server.", "hostname.bind."}):
         text = f"{manner.name} draining" if manner.draining else manner.name
         return [_record(here, qtype, qclass, bytes((len(text),)) + text.encode())]
@@ -103,11 +103,11 @@ def _records(name: str, qtype: int, qclass: int, manner: Manner) -> list[bytes]:
 
 
 def _soa(serial: int) -> bytes:
-    return encode_name("ns.example.") + encode_name("admin.example.") + struct.pack("!IIIII", serial, 60, 60, 3600, _TTL)
+    return encode_name("ns.example.") + encode_name("admin.example.") + struct.pack("!IIIII", serial, 60, 60, 3600, 60)
 
 
-def _record(owner: bytes, rtype: int, rclass: int, data: bytes) -> bytes:
-    return owner + struct.pack("!HHIH", rtype, rclass, _TTL, len(data)) + data
+def _record(owner: bytes, rtype: int, rclass: int, data: bytes, ttl: int = 60) -> bytes:
+    return owner + struct.pack("!HHIH", rtype, rclass, ttl, len(data)) + data
 
 
 def _reply(packet: bytes, asked: bytes, rcode: int, records: list[bytes], *, truncated: bool = False) -> bytes:
@@ -212,11 +212,12 @@ def main() -> None:
     parser.add_argument("--name", required=True)
     parser.add_argument("--answer", default="192.0.2.200", help="what every A question is answered with")
     parser.add_argument("--health", default="health.example.")
+    parser.add_argument("--ttl", type=int, default=60, help="TTL of the A answers; 1 where a cache in front would hide a death")
     parser.add_argument("--proxy", action="store_true", help="expect exactly one PROXY v2 header")
     parser.add_argument("--control", type=Path)
     args = parser.parse_args()
     host, _, port = args.listen.rpartition(":")
-    manner = Manner(args.name, answer=args.answer, health=args.health)
+    manner = Manner(args.name, answer=args.answer, health=args.health, ttl=args.ttl)
     with contextlib.suppress(KeyboardInterrupt):
         asyncio.run(serve((host, int(port)), manner, proxy=args.proxy, control=args.control))
 

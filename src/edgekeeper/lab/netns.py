@@ -32,8 +32,17 @@ def start_time(pid: int) -> int | None:
     return None if fields[0] == "Z" else int(fields[19])
 
 
-async def _ip(*args: str, feed: str | None = None) -> str:
+def _inside(real: str) -> list[str]:
+    """What runs a command in a namespace and becomes it.
+
+    Not ``ip -n`` or ``ip netns exec``: they remount ``/``, which fails in a chroot whose root is no mount point (a bare build root).
+    """
+    return ["nsenter", f"--net={_RUN / real}", "--"]
+
+
+async def _ip(*args: str, inside: str | None = None, feed: str | None = None) -> str:
     process = await asyncio.create_subprocess_exec(
+        *(_inside(inside) if inside is not None else ()),
         "ip",
         *args,
         stdin=asyncio.subprocess.PIPE if feed is not None else asyncio.subprocess.DEVNULL,
@@ -71,10 +80,10 @@ class Net:
                 await _ip("netns", "add", real)
             for short, lines in cable_lines(self.plan, self.name).items():
                 links = [line for line in lines if line.startswith("link add")]
-                await _ip("-n", self.name[short], "-batch", "-", feed="\n".join(links))
+                await _ip("-batch", "-", inside=self.name[short], feed="\n".join(links))
             for short, lines in cable_lines(self.plan, self.name).items():
                 rest = [line for line in lines if not line.startswith("link add")]
-                await _ip("-n", self.name[short], "-batch", "-", feed="\n".join(rest))
+                await _ip("-batch", "-", inside=self.name[short], feed="\n".join(rest))
         except BaseException:
             await self._remove()
             raise
@@ -89,11 +98,11 @@ class Net:
 
     async def ip(self, short: str, *args: str) -> str:
         """Run ``ip`` inside a namespace (to pull a cable or black-hole a route)."""
-        return await _ip("-n", self.name[short], *args)
+        return await _ip(*args, inside=self.name[short])
 
     def argv(self, short: str, argv: list[str]) -> list[str]:
         """The command that runs ``argv`` inside a namespace; the pid stays that of ``argv``."""
-        return ["ip", "netns", "exec", self.name[short], *argv]
+        return [*_inside(self.name[short]), *argv]
 
     def socket(self, short: str, kind: socket.SocketKind = socket.SOCK_STREAM) -> socket.socket:
         """A non-blocking IPv4 socket that lives in a namespace, for the runner's own questions."""

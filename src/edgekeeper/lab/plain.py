@@ -25,6 +25,7 @@ class Plain:
     certificate: str = ""
     key: str = ""
     acl: tuple[str, ...] = ("198.51.100.0/24", "127.0.0.0/8")
+    must_resolve: bool = True
     reuseport: bool = False
     console_port: int = 0
     console_key: str = ""
@@ -45,7 +46,7 @@ def config(plain: Plain) -> str:
     for name, address in plain.members:
         lines.append(
             f"newServer({{address={_quoted(address)}, name={_quoted(name)}, weight=100, checkName={_quoted(plain.health_name)}, "
-            f"checkType={_quoted(plain.health_type)}, checkInterval=1, checkTimeout=1000, maxCheckFailures=2, rise=2, mustResolve=true}})"
+            f"checkType={_quoted(plain.health_type)}, checkInterval=1, checkTimeout=1000, maxCheckFailures=2, rise=2, mustResolve={str(plain.must_resolve).lower()}}})"
         )
     return "\n".join(lines) + "\n"
 

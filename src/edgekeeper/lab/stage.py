@@ -204,7 +204,7 @@ class Stage:
         began = time.monotonic()
         while not await check():
             if time.monotonic() - began > timeout_s:
-                last = " · ".join(f"{a.name}: {a.tail()}" for a in self.actors if a.code is not None)
+                last = " · ".join(f"{a.name}: {a.tail()}" for a in self.actors if a.code not in {None, 0, -15, -9})
                 msg = f"waited {timeout_s:g} s in vain until {what}{'; ended: ' + last if last else ''}; the drill stops"
                 raise StepFailedError(msg)
             await asyncio.sleep(every)

@@ -50,6 +50,6 @@ async def _from_hosts(name: str) -> tuple[str, ...]:
         async with asyncio.timeout(4):
             found = await loop.getaddrinfo(name.removesuffix("."), None)
     except (OSError, TimeoutError) as err:
-        msg = f"{name} cannot be resolved: {err or 'no answer within 4 s'}"
+        msg = f"{name} cannot be resolved: {str(err) or 'no answer within 4 s'}"
         raise MissingError(msg) from err
     return tuple(sorted({str(entry[4][0]) for entry in found}))

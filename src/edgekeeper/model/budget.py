@@ -33,7 +33,7 @@ def spend(budget: Budget, now: float) -> Spending:
     """
     recent = tuple(t for t in budget.spent if now - t < budget.window_s)
     if len(recent) >= budget.limit:
-        again = min(min(recent), now) + budget.window_s - now
+        again = min(*recent, now) + budget.window_s - now
         kept = replace(budget, spent=recent)
         return Spending(kept, False, f"{len(recent)} of {budget.limit} in {budget.window_s:g} s are spent; again in {again:.0f} s")
     left = budget.limit - len(recent) - 1

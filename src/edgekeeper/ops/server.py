@@ -60,15 +60,15 @@ def pages(voice: Voice, token: str | None, *, certificates: bool) -> Starlette:
         return token is not None and hmac.compare_digest(given.encode(), f"Bearer {token}".encode())
 
     def guarded(page: Callable[[], Response]) -> Callable[[Request], Any]:
-        async def answer(request: Request) -> Response:  # noqa: RUF029 - starlette would run a plain function in a thread
+        async def answer(request: Request) -> Response:
             return page() if allowed(request) else PlainTextResponse("a bearer token or a client certificate is needed\n", 401)
 
         return answer
 
-    async def live(_: Request) -> Response:  # noqa: RUF029
+    async def live(_: Request) -> Response:
         return PlainTextResponse("live\n")
 
-    async def ready(_: Request) -> Response:  # noqa: RUF029
+    async def ready(_: Request) -> Response:
         well, why = voice.ready()
         return PlainTextResponse(f"{'ready' if well else 'not ready'}: {why}\n", 200 if well else 503)
 

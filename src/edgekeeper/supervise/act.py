@@ -86,6 +86,10 @@ class Actor:
         running = self.running()
         return running[0] if running is not None else None
 
+    def serves(self) -> bool:
+        """Whether the serving process is there and alive."""
+        return self.crew.serving is not None and self.crew.serving.process.alive()
+
     def tidy(self) -> None:
         """Forget what no event can name any more, and old generations."""
         self._stage.prune(self.crew.in_use | ({self._staged.name} if self._staged else set()))
@@ -235,7 +239,7 @@ class Actor:
         refusal = await self._hands.live(old, self.intents[digest], seat)
         if refusal is None:
             self.crew.moved_on(staged.name)
-        return mind.Proved(digest, refusal, running=self.crew.serving is not None and self.crew.serving.process.alive())
+        return mind.Proved(digest, refusal, running=self.serves())
 
     async def _replace(self, digest: str) -> mind.Event:
         generation = await self._reseat(digest)
@@ -255,8 +259,7 @@ class Actor:
             self.crew.save()
         self.replaced = True
         self.how = f"{done.manner}; {done.note}" if done.note else done.manner
-        serving = self.crew.serving
-        return mind.Proved(digest, done.refusal, running=serving is not None and serving.process.alive())
+        return mind.Proved(digest, done.refusal, running=self.serves())
 
     # adoption -----------------------------------------------------------------------------
 

@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from edgekeeper.errors import EdgekeeperError
 from edgekeeper.host.files import make_folder, read_text, write_text
 from edgekeeper.host.process import Process, marked, spawn
-from edgekeeper.errors import EdgekeeperError
 
 SCHEMA = 1
 MARK = "EDGEKEEPER_ENGINE"

@@ -175,8 +175,7 @@ class Supervisor:
             case mind.Swap():
                 return mind.Failed(command.digest, why)
             case mind.Rollback() | mind.Start() | mind.Live() | mind.Reload() | mind.Replace():
-                serving = self.actor.crew.serving
-                return mind.Proved(command.digest, why, running=serving is not None and serving.process.alive())
+                return mind.Proved(command.digest, why, running=self.actor.serves())
             case _:
                 assert_never(command)
 

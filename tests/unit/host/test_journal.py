@@ -182,6 +182,8 @@ def test_reading_from_a_time_on(tmp_path) -> None:
     assert read_journal(tmp_path / "nowhere") == ((), 0)
 
 
-@pytest.mark.parametrize("line", ["", "{", "[]", "1", '{"schema": 2, "ts": "2023-11-14T22:13:20Z"}', '{"schema": 1}', '{"schema": 1, "ts": "soon"}', "[" * 5000])
+@pytest.mark.parametrize(
+    "line", ["", "{", "[]", "1", '{"schema": 2, "ts": "2023-11-14T22:13:20Z"}', '{"schema": 1}', '{"schema": 1, "ts": "soon"}', "[" * 5000]
+)
 def test_what_is_no_entry_is_none(line: str) -> None:
     assert parse_line(line) is None

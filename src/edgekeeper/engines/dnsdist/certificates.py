@@ -6,7 +6,8 @@ belongs to the certificate; ``cryptography`` reads the dates, which ``ssl`` does
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
+import itertools
 import socket
 import ssl
 from pathlib import Path
@@ -16,21 +17,25 @@ from cryptography import x509
 _TIMEOUT_S = 3.0
 
 
-def refusal(chain: str, key: str) -> str | None:
-    """Why this pair must not be given to dnsdist (its check passes with garbage, its start then fails), or None."""
+def refusal(chain: str, key: str, now_s: float | None = None) -> str | None:
+    """Why this pair must not be given to dnsdist (its check passes with garbage, its start then fails), or None.
+
+    ``now_s`` is the wall clock in seconds. With None the dates are not judged: dnsdist serves an
+    expired pair, and plain DNS must not wait for a renewal.
+    """
     try:
         certificates = x509.load_pem_x509_certificates(Path(chain).read_bytes())
     except OSError as err:
         return f"the certificate {chain} cannot be read: {err.strerror}"
     except ValueError:
         return f"the certificate {chain} is not PEM; dnsdist would not start"
-    now = datetime.datetime.now(datetime.UTC)
+    now = dt.datetime.fromtimestamp(now_s, dt.UTC) if now_s is not None else None
     first = certificates[0]
-    if first.not_valid_after_utc <= now:
+    if now is not None and first.not_valid_after_utc <= now:
         return f"the certificate {chain} expired on {first.not_valid_after_utc:%Y-%m-%d %H:%M} UTC"
-    if first.not_valid_before_utc > now + datetime.timedelta(minutes=5):
+    if now is not None and first.not_valid_before_utc > now + dt.timedelta(minutes=5):
         return f"the certificate {chain} is valid only from {first.not_valid_before_utc:%Y-%m-%d %H:%M} UTC"
-    for issued, issuer in zip(certificates, certificates[1:], strict=False):
+    for issued, issuer in itertools.pairwise(certificates):
         if issued.issuer != issuer.subject:
             return f"the chain {chain} is out of order: {_name(issued)} was not issued by {_name(issuer)}"
     return _pair(chain, key)

@@ -18,6 +18,7 @@ from typing import Self
 from nacl.exceptions import CryptoError
 from nacl.secret import SecretBox
 
+from edgekeeper.engines.dnsdist.logline import tidy
 from edgekeeper.engines.dnsdist.seat import console_key_bytes
 from edgekeeper.errors import MissingError, StepFailedError
 
@@ -83,8 +84,7 @@ class Console:
                 raise StepFailedError(msg) from err
         failed = _FAILED.search(answer)
         if failed:
-            line = answer[failed.start() :].splitlines()[0][:200]
-            msg = f"dnsdist's console refused a command: {line}"
+            msg = f"dnsdist's console refused a command: {tidy(answer[failed.start() :].splitlines()[0])}"
             raise StepFailedError(msg)
         return answer
 

@@ -15,9 +15,7 @@ from edgekeeper.engines.dnsdist.seat import Seat
 from edgekeeper.engines.dnsdist.topology import Topology
 from edgekeeper.ports import Change
 
-_LONGEST = 300
 _SIGNALS = {6: "SIGABRT", 9: "SIGKILL", 11: "SIGSEGV", 15: "SIGTERM"}
-_SECRETS = re.compile(r"\$scrypt\$\S+|[A-Za-z0-9+/]{43}=|[0-9a-f]{64}|(?<![^\s\"'])[^\s\"'/]{32,}(?![^\s\"'])")
 _COMPLAINT = re.compile(r"error|fatal|unable|cannot|could not|failed|invalid|unknown|not supported|too many", re.IGNORECASE)
 _ACCEPTED = re.compile(r"Configuration '.*' OK!|Configuration OK")
 
@@ -70,7 +68,7 @@ class DnsdistEngine:
             if _ACCEPTED.search(output):
                 return None
             return "dnsdist's check exited 0 without saying that the configuration is OK; the running engine keeps its files"
-        return f"dnsdist's check refused: {tidy(complaint or output.strip().splitlines()[-1])}"
+        return f"dnsdist's check refused: {logline.tidy(complaint or output.strip().splitlines()[-1])}"
 
     def dump(self, intent: Any, seat: Any) -> str:
         """Intent and seat as JSON; it holds secrets, so it belongs beside the files with their mode."""
@@ -99,9 +97,3 @@ def _complaint(output: str) -> str | None:
         elif _COMPLAINT.search(line) and not _ACCEPTED.search(line):
             return line
     return None
-
-
-def tidy(text: str) -> str:
-    """One line for a person: no secrets, no control characters, not long."""
-    plain = _SECRETS.sub("[hidden]", "".join(char if char.isprintable() else " " for char in text)).strip()
-    return plain if len(plain) <= _LONGEST else plain[: _LONGEST - 3] + "..."

@@ -6,12 +6,14 @@ They are the same text for ``dnsdist.lua`` (2.x with YAML, which may hold functi
 
 from __future__ import annotations
 
-from edgekeeper.engines.dnsdist.topology import RESOLVER, Topology
-from edgekeeper.engines.dnsdist.topology import RETRY as RETRY_POOL
+from edgekeeper.engines.dnsdist.names import RESOLVER
+from edgekeeper.engines.dnsdist.names import RETRY as RETRY_POOL
+from edgekeeper.engines.dnsdist.topology import Topology
 
 SECRET_TLV = 224
 """The PROXY protocol v2 type that carries the shared secret (the first of the range for custom use)."""
 
+_RETRY_FLOOR = 20
 RETRY = "ek_retry"
 IDENTITY = "ek_identity"
 ENFORCE = "ek_enforce_identity"
@@ -67,15 +69,15 @@ function ek_put(name, same, mark, make)
 end"""
 
 # A timed-out query may be asked once more, but all together no more than a tenth of the last
-# second's queries (10 at least): a slow upstream or a random-subdomain attack must not be doubled.
+# second's queries (20 at least, for the burst of a page on a quiet edge): a slow upstream or a random-subdomain attack must not be doubled.
 # From the hashing pool it goes to the pool that avoids the member with queries outstanding; any
 # other pool picks that way by itself and has members of its own.
 _RETRY = f"""\
-ek_retry_left = 10
+ek_retry_left = {_RETRY_FLOOR}
 ek_retry_seen = 0
 function ek_retry_refill()
   local seen = getStatisticsCounters()["queries"]
-  ek_retry_left = math.max(10, math.floor((seen - ek_retry_seen) / 10))
+  ek_retry_left = math.max({_RETRY_FLOOR}, math.floor((seen - ek_retry_seen) / 10))
   ek_retry_seen = seen
 end
 function {RETRY}(response)

@@ -11,9 +11,10 @@ from typing import Any
 from edgekeeper.engines.dnsdist import api, certificates, live, owner, view
 from edgekeeper.engines.dnsdist.console import Console
 from edgekeeper.engines.dnsdist.features import Features
+from edgekeeper.engines.dnsdist.names import AUTHORITATIVE, RESOLVER
 from edgekeeper.engines.dnsdist.quote import lua_string
 from edgekeeper.engines.dnsdist.seat import Seat, console_key_bytes, make
-from edgekeeper.engines.dnsdist.topology import AUTHORITATIVE, RESOLVER, Listener, Topology
+from edgekeeper.engines.dnsdist.topology import Listener, Topology
 from edgekeeper.errors import EdgekeeperError, StepFailedError
 
 PROVE_DEADLINE_S = 10.0
@@ -34,10 +35,8 @@ class DnsdistHands:
     def new_seat(self, intent: Any) -> Seat:
         """Fresh secrets and three free loopback ports (the API's may be chosen in the config)."""
         topology: Topology = intent
-        ports = _free_ports(3)
-        if topology.tuning.api_port:
-            ports = (ports[0], topology.tuning.api_port, ports[2])
-        return make(ports, secrets.token_bytes(128))
+        console, web, private = _free_ports(3)
+        return make((console, topology.tuning.api_port or web, private), secrets.token_bytes(128))
 
     async def preflight(self, intent: Any, seat: Any, beside: Any | None) -> str | None:
         """Why it would not start, or would start without a listener, its API or its console."""

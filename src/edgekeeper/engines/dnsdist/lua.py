@@ -9,8 +9,9 @@ from __future__ import annotations
 from edgekeeper.engines.dnsdist import functions
 from edgekeeper.engines.dnsdist.features import Features
 from edgekeeper.engines.dnsdist.quote import lua_string, lua_value
+from edgekeeper.engines.dnsdist.routing import Rule
 from edgekeeper.engines.dnsdist.seat import Seat, scrypt
-from edgekeeper.engines.dnsdist.topology import HASH_PERTURBATION, LOOPBACK, WEIGHT, Backend, Cache, Guard, Listener, Pool, Rule, Topology
+from edgekeeper.engines.dnsdist.topology import HASH_PERTURBATION, LOOPBACK, WEIGHT, Backend, Cache, EbpfMaps, Guard, Listener, Pool, Topology
 
 _BACKEND_TCP_TIMEOUT_S = 1
 
@@ -24,7 +25,7 @@ def render(topology: Topology, seat: Seat, features: Features) -> str:
     out += _doors(seat, features)
     out += _tuning(topology)
     if topology.ebpf is not None:
-        out += _ebpf(topology, features)
+        out += _ebpf(topology.ebpf, features)
     out += [line for pool in topology.pools for line in _pool(pool)]
     out += functions.lines(topology)
     out += [server(backend, features) for backend in topology.backends]
@@ -151,9 +152,7 @@ def _tuning(topology: Topology) -> list[str]:
     return out
 
 
-def _ebpf(topology: Topology, features: Features) -> list[str]:
-    maps = topology.ebpf
-    assert maps is not None
+def _ebpf(maps: EbpfMaps, features: Features) -> list[str]:
     if features.bpf_table:
         made = f"newBPFFilter({{ipv4MaxItems={maps.ipv4}, ipv6MaxItems={maps.ipv6}, qnamesMaxItems={maps.qnames}}})"
     else:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ipaddress
-import os
 from pathlib import Path
 
 _LISTEN = {"tcp": "0A", "udp": "07"}
@@ -14,19 +13,20 @@ def owns(pid: int, host: str, port: int, kind: str) -> bool:
     wanted = _inodes(pid, host, port, kind)
     if not wanted:
         return False
-    folder = f"/proc/{pid}/fd"
     try:
-        names = os.listdir(folder)
+        open_files = list(Path(f"/proc/{pid}/fd").iterdir())
     except OSError:
         return False
-    for name in names:
-        try:
-            target = os.readlink(f"{folder}/{name}")
-        except OSError:  # closed since
-            continue
-        if target.startswith("socket:[") and target[8:-1] in wanted:
-            return True
-    return False
+    return any(_target(file) in wanted for file in open_files)
+
+
+def _target(file: Path) -> str:
+    """The inode of a socket; empty for anything else, and for what was closed since."""
+    try:
+        target = str(file.readlink())
+    except OSError:
+        return ""
+    return target[8:-1] if target.startswith("socket:[") else ""
 
 
 def _inodes(pid: int, host: str, port: int, kind: str) -> set[str]:

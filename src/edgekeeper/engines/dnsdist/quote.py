@@ -28,7 +28,7 @@ def yaml_string(text: str) -> str:
 
 
 def lua_string(text: str) -> str:
-    """A double-quoted Lua string; bytes outside the harmless set become ``\\ddd``, always three digits."""
+    r"""A double-quoted Lua string; bytes outside the harmless set become ``\ddd``, always three digits."""
     return '"' + "".join(chr(byte) if chr(byte) in _PLAIN else f"\\{byte:03d}" for byte in text.encode()) + '"'
 
 

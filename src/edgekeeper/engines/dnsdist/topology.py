@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import ipaddress
 import math
-import uuid
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from edgekeeper.config.dns import Dns
 from edgekeeper.config.kinds import is_address
-from edgekeeper.config.secret import SecretSource
+from edgekeeper.engines.dnsdist import routing
 from edgekeeper.engines.dnsdist.features import Features
+from edgekeeper.engines.dnsdist.names import AUTHORITATIVE, RESOLVER, RETRY, forward_pool, identify
+from edgekeeper.engines.dnsdist.routing import Rule
 from edgekeeper.errors import RefusedError, UsageError
 from edgekeeper.model.backend import Member
-
-NAMESPACE = uuid.UUID("5b7d1f0e-2c57-5d8a-9a53-0d6b5c1de53a")
-"""Namespace of all our uuid5s. Never change it: the ids place members on the consistent-hashing ring."""
 
 HASH_PERTURBATION = 20531
 """Any fixed number: with dnsdist's random one, affinity dies at every restart and differs between nodes."""
@@ -24,10 +22,8 @@ WEIGHT = 100
 """Hash points a member gets; with weight 1 three members shared 3,000 names 2390/600/10 (measured 2026-11-29, 2.1.3)."""
 
 LOOPBACK = ("127.0.0.0/8", "::1/128")
-RESOLVER, AUTHORITATIVE, RETRY = "resolver", "authoritative", "retry"
 TLS_PROTOCOLS = ("dot", "doh", "doq", "doh3")
 _PROTOCOL_NAME = {"dot": "DNS over TLS", "doh": "DNS over HTTPS", "doq": "DNS over QUIC", "doh3": "DNS over HTTP/3"}
-_SECRET_LENGTH = 32
 _AUTHORITATIVE_ENTRIES, _AUTHORITATIVE_TTL = 20_000, 30
 
 
@@ -97,24 +93,6 @@ class Listener:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
-    """A query rule. ``kind``: restartable, refuse, secret, suffix, or default.
-
-    refuse: transfers, NOTIFY and UPDATE unless the client is in ``sources``. suffix: names under
-    ``suffixes`` but not under ``but`` go to ``pool``. secret: ``text`` goes into TLV 224.
-    """
-
-    name: str
-    id: str
-    kind: str
-    pool: str = ""
-    suffixes: tuple[str, ...] = ()
-    but: tuple[str, ...] = ()
-    sources: tuple[str, ...] = ()
-    text: str = field(default="", repr=False)
-
-
-@dataclass(frozen=True, slots=True)
 class Guard:
     """Clients over these rates are blocked; 0 is off. Seconds for ``window_s`` and ``block_s``."""
 
@@ -135,7 +113,11 @@ class EbpfMaps:
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """Retry and balancing. ``udp_timeout_s`` 2 means 2 to 3 s, 0 means 1 to 2 s (measured, 2.1.3)."""
+    """Retry, balancing, and what else is set once.
+
+    ``udp_timeout_s`` counts ticks that must be over: 2 gives up after 3.0 to 4.0 s, 0 after 1.0 to
+    2.0 s (measured 2026-11-29, 2.1.3), so a stub resolver that waits 5 s gets its late answer.
+    """
 
     retry: bool
     udp_timeout_s: int
@@ -162,11 +144,6 @@ class Topology:
     tuning: Tuning
     enforce_identity: bool
     notes: tuple[str, ...] = ()
-
-
-def identify(what: str) -> str:
-    """The stable id of ``what``."""
-    return str(uuid.uuid5(NAMESPACE, what))
 
 
 def build(
@@ -200,7 +177,7 @@ def build(
         acl=tuple(dict.fromkeys((*LOOPBACK, *dns.acl))),
         pools=_pools(dns, tuple(sorted(forward)), retry=retry),
         backends=backends,
-        rules=_rules(dns, zones, tuple(forward), _secret(dns, proxy_secret), retry=retry),
+        rules=routing.rules(dns, zones, tuple(forward), routing.secret(dns, proxy_secret), retry=retry),
         guard=_guard(dns),
         ebpf=_ebpf(dns, features),
         tuning=Tuning(
@@ -228,11 +205,6 @@ def question(dns: Dns, zones: tuple[str, ...] = ()) -> tuple[str, str]:
     return known[0], dns.health.type or "SOA"
 
 
-def forward_pool(zone: str) -> str:
-    """The pool of a forwarded zone."""
-    return f"forward-{zone}"
-
-
 def _health(dns: Dns, asked: tuple[str, str], *, forgiving: bool, lazy: bool) -> Health:
     health = dns.health
     return Health(
@@ -247,9 +219,7 @@ def _health(dns: Dns, asked: tuple[str, str], *, forgiving: bool, lazy: bool) ->
     )
 
 
-def _backends(
-    dns: Dns, members: tuple[Member, ...], zones: tuple[str, ...], *, forgiving: bool, retry: bool, features: Features
-) -> tuple[Backend, ...]:
+def _backends(dns: Dns, members: tuple[Member, ...], zones: tuple[str, ...], *, forgiving: bool, retry: bool, features: Features) -> tuple[Backend, ...]:
     if not members:
         return ()
     health = _health(dns, question(dns, zones), forgiving=forgiving, lazy=dns.health.mode == "lazy" and features.lazy)
@@ -290,6 +260,9 @@ def _address(member: Member) -> str:
     if not is_address(member.host):
         msg = f"member {member.label} has the host {member.host}, which was not resolved; dnsdist takes addresses only"
         raise UsageError(msg)
+    if ipaddress.ip_address(member.host).is_unspecified:
+        msg = f"member {member.label} has the address {member.host}, which names no machine; dnsdist refuses it"
+        raise UsageError(msg)
     return member.address
 
 
@@ -325,49 +298,6 @@ def _pools(dns: Dns, forwards: tuple[str, ...], *, retry: bool) -> tuple[Pool, .
     return (*out, *(Pool(forward_pool(zone), "leastOutstanding") for zone in forwards))
 
 
-def _rules(dns: Dns, zones: tuple[str, ...], forwards: tuple[str, ...], secret: str, *, retry: bool) -> tuple[Rule, ...]:
-    both = sorted(set(zones) & set(forwards))
-    if both:
-        msg = f"{both[0]} is both a zone of the members and forwarded; keep one of the two"
-        raise UsageError(msg)
-    out = [_rule("restartable", "restartable")] if retry else []
-    out.append(_rule("refuse-transfers", "refuse", sources=tuple(dns.transfer_sources)))
-    if secret:
-        out.append(_rule("proxy-secret", "secret", text=secret))
-    for zone in sorted(forwards, key=lambda name: (-name.count("."), name)):  # the deepest first
-        beneath = tuple(other for other in zones if under(other, zone))
-        out.append(_rule(f"forward-{zone}", "suffix", pool=forward_pool(zone), suffixes=(zone,), but=beneath))
-    if zones:
-        out.append(_rule(AUTHORITATIVE, "suffix", pool=AUTHORITATIVE, suffixes=zones))
-    out.append(_rule(RESOLVER, "default", pool=RESOLVER))
-    return tuple(out)
-
-
-def _rule(name: str, kind: str, **parts: str | tuple[str, ...]) -> Rule:
-    return Rule(name=name, id=identify(f"rule {name}"), kind=kind, **parts)  # type: ignore[arg-type]
-
-
-def under(name: str, zone: str) -> bool:
-    """Whether ``name`` is strictly beneath ``zone``; both absolute and lower-case."""
-    return name != zone and (zone == "." or name.endswith("." + zone))
-
-
-def _secret(dns: Dns, secret: str | None) -> str:
-    if not isinstance(dns.proxy_protocol, SecretSource):
-        return ""
-    text = (secret or "").rstrip("\r\n")
-    if not text:
-        msg = "proxy_protocol names a secret, but it is empty; members that want it would answer nothing"
-        raise UsageError(msg)
-    if not all("!" <= char <= "~" and char not in "\"'" for char in text):
-        msg = "the PROXY protocol secret has a space, a quote or a character that is not printable ASCII; it could not reach the members byte for byte"
-        raise UsageError(msg)
-    if len(text) < _SECRET_LENGTH:
-        msg = f"the PROXY protocol secret has {len(text)} characters; use at least {_SECRET_LENGTH}"
-        raise UsageError(msg)
-    return text
-
-
 def _guard(dns: Dns) -> Guard | None:
     blocks = dns.dynblocks
     if blocks is None or not (blocks.query_rate or blocks.nxdomain_rate):
@@ -393,8 +323,3 @@ def _notes(dns: Dns, features: Features) -> tuple[str, ...]:
     if dns.health.mode == "lazy" and not features.lazy:
         out.append(f"dnsdist {features.text} has no lazy health checks; it checks all the time until 1.8")
     return tuple(out)
-
-
-def public_listeners(topology: Topology) -> tuple[Listener, ...]:
-    """The listeners that others than this machine can reach."""
-    return tuple(item for item in topology.listeners if not ipaddress.ip_address(item.address.rpartition(":")[0].strip("[]")).is_loopback)

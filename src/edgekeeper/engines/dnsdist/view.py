@@ -79,9 +79,7 @@ def parse(api: str, table: str = "") -> EngineView | None:
     return EngineView(
         servers=tuple(_server(item, ids.get(number, "")) for number, item in enumerate(_objects(tree, "servers"))),
         frontends=tuple(_frontend(item) for key in ("frontends", "dohFrontends") for item in _objects(tree, key)),
-        rules=tuple(
-            HeldRule(_text(item, "uuid"), _text(item, "name"), _text(item, "rule"), _text(item, "action")) for item in _objects(tree, "rules")
-        ),
+        rules=tuple(HeldRule(_text(item, "uuid"), _text(item, "name"), _text(item, "rule"), _text(item, "action")) for item in _objects(tree, "rules")),
         pools=tuple(sorted(_text(item, "name") for item in _objects(tree, "pools"))),
         acl=tuple(part.strip() for part in _text(tree, "acl").split(",") if part.strip()),
     )
@@ -110,6 +108,8 @@ def differences(wanted: Topology, held: EngineView) -> tuple[str, ...]:
     if [rule.id for rule in held.rules] != list(names):  # 1.7.3 gives no names
         said = ", ".join(rule.name or names.get(rule.id, rule.rule) for rule in held.rules)
         out.append(f"the rules are {said or 'none'}, not {', '.join(names.values())}")
+    if held.acl and _networks(held.acl) != _networks(wanted.acl):
+        out.append(f"the ACL is {', '.join(held.acl)}, not {', '.join(wanted.acl)}")
     out += missing_listeners(wanted, held)
     return tuple(out)
 
@@ -125,6 +125,10 @@ def missing_listeners(wanted: Topology, held: EngineView) -> list[str]:
         if listener.protocol not in _DATAGRAM and listener.address not in tcp:
             out.append(f"{listener.address} is not listened on over TCP ({listener.protocol})")
     return out
+
+
+def _networks(texts: tuple[str, ...]) -> set[str]:
+    return {text if "/" in text else f"{text}/{128 if ':' in text else 32}" for text in texts}
 
 
 def _server(item: dict[str, Any], identity: str) -> Server:

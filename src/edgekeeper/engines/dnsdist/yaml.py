@@ -11,8 +11,9 @@ from typing import Any
 from edgekeeper.engines.dnsdist import functions
 from edgekeeper.engines.dnsdist.features import Features
 from edgekeeper.engines.dnsdist.quote import lua_string, yaml_text
+from edgekeeper.engines.dnsdist.routing import Rule
 from edgekeeper.engines.dnsdist.seat import Seat, scrypt
-from edgekeeper.engines.dnsdist.topology import HASH_PERTURBATION, LOOPBACK, WEIGHT, Backend, Guard, Listener, Pool, Rule, Topology
+from edgekeeper.engines.dnsdist.topology import HASH_PERTURBATION, LOOPBACK, WEIGHT, Backend, Cache, Guard, Listener, Pool, Topology
 
 _HEADER = "Written by edgekeeper; changes here are lost at the next render."
 _PROTOCOL = {"do53": "Do53", "dot": "DoT", "doh": "DoH", "doq": "DoQ", "doh3": "DoH3"}
@@ -59,7 +60,7 @@ def _tree(topology: Topology, seat: Seat, features: Features) -> dict[str, Any]:
         tree["ebpf"] = {"ipv4": {"max_entries": maps.ipv4}, "ipv6": {"max_entries": maps.ipv6}, "qnames": {"max_entries": maps.qnames}}
     if topology.guard is not None:
         tree["dynamic_rules"] = [_guard(topology.guard, kernel=topology.ebpf is not None)]
-    caches = [_cache(pool) for pool in topology.pools if pool.cache is not None]
+    caches = [_cache(pool.name, pool.cache) for pool in topology.pools if pool.cache is not None]
     if caches:
         tree["packet_caches"] = caches
     tree["pools"] = [_pool(pool) for pool in topology.pools]
@@ -89,10 +90,8 @@ def _pool(pool: Pool) -> dict[str, Any]:
     return out
 
 
-def _cache(pool: Pool) -> dict[str, Any]:
-    cache = pool.cache
-    assert cache is not None
-    return {"name": f"{pool.name}-cache", "size": cache.entries, "max_ttl": cache.max_ttl, "keep_stale_data": cache.stale}
+def _cache(pool: str, cache: Cache) -> dict[str, Any]:
+    return {"name": f"{pool}-cache", "size": cache.entries, "max_ttl": cache.max_ttl, "keep_stale_data": cache.stale}
 
 
 def _backend(backend: Backend, features: Features) -> dict[str, Any]:

@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 from edgekeeper.lab.drill import Drill
-from edgekeeper.lab.drills import members
+from edgekeeper.lab.drills import changes, kinds, members, supervisor, truth
 
 DRILLS: dict[str, Drill] = {
     drill.name: drill
     for drill in (
         members.KILLED,
         members.FROZEN,
+        changes.CHANGED,
+        changes.ROLLED,
+        changes.BAD_CONFIG,
+        supervisor.KILLED,
+        supervisor.FROZEN,
+        members.SLOW,
+        truth.UPSTREAM,
+        kinds.KINDS,
+        changes.CERTIFICATE,
+        truth.WRONG_NODE,
+        supervisor.RESTARTED,
+        members.OVER_STREAMS,
     )
 }

@@ -1,0 +1,40 @@
+-- Written by edgekeeper; changes here are lost at the next render.
+ek_made = ek_made or {}
+function ek_suffixes(names)
+  local out = newSuffixMatchNode()
+  for _, name in ipairs(names) do out:add(newDNSName(name)) end
+  return out
+end
+function ek_netmasks(networks)
+  local out = newNMG()
+  for _, network in ipairs(networks) do out:addMask(network) end
+  return out
+end
+function ek_named(name)
+  local out = {}
+  for _, server in ipairs(getServers()) do
+    if server:getName() == name then out[#out + 1] = server end
+  end
+  return out
+end
+function ek_remove(name)
+  ek_made[name] = nil
+  for _, server in ipairs(ek_named(name)) do rmServer(server) end
+end
+function ek_group(name)
+  return name:match("/(.*)$") or ""
+end
+function ek_put(name, same, mark, make)
+  local old = ek_named(name)
+  if #old == 1 and ek_made[name] == mark then return end
+  local up, others = false, false
+  for _, server in ipairs(old) do up = up or server.upStatus end
+  for _, server in ipairs(getServers()) do
+    local other = server:getName()
+    if other ~= name and ek_group(other) == ek_group(name) and server:isUp() then others = true end
+  end
+  local fresh = make()
+  if (same and up) or not others then fresh:setAuto(true) end
+  for _, server in ipairs(old) do rmServer(server) end
+  ek_made[name] = mark
+end

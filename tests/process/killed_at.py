@@ -1,0 +1,73 @@
+"""``edgekeeper`` that kills itself with SIGKILL at the N-th step of what it does to disk, processes and engine.
+
+``EK_GO`` names a file: steps count from when it exists. ``EK_KILL_AT`` is the step (0: never), and
+every step is written to ``EK_STEPS``. A step is the moment before, and the moment after, an effect.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from edgekeeper.engines.dnsdist import console, hands
+from edgekeeper.host import files, process, steer
+from edgekeeper.supervise import crew, stage
+
+GO, KILL_AT, STEPS = Path(os.environ["EK_GO"]), int(os.environ["EK_KILL_AT"]), Path(os.environ["EK_STEPS"])
+count = 0
+
+
+def step(what: str) -> None:
+    """Count a step, and die at the chosen one."""
+    global count  # noqa: PLW0603
+    if not GO.exists():
+        return
+    count += 1
+    with STEPS.open("a") as log:
+        log.write(f"{count} {what}\n")
+    if count == KILL_AT:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def watched(owner: Any, name: str) -> None:
+    """Make a step of the moments before and after each call."""
+    inner: Callable[..., Any] = getattr(owner, name)
+    label = f"{getattr(owner, '__name__', owner)}.{name}"
+
+    @functools.wraps(inner)
+    def plain(*args: Any, **kwargs: Any) -> Any:
+        step(f"before {label}")
+        result = inner(*args, **kwargs)
+        step(f"after {label}")
+        return result
+
+    @functools.wraps(inner)
+    async def later(*args: Any, **kwargs: Any) -> Any:
+        step(f"before {label}")
+        result = await inner(*args, **kwargs)
+        step(f"after {label}")
+        return result
+
+    setattr(owner, name, later if asyncio.iscoroutinefunction(inner) else plain)
+
+
+for each, attribute in (
+    (stage.Stage, "write"), (stage, "write_text"), (stage, "point"), (stage.Stage, "swap"),
+    (crew.Crew, "save"), (crew, "spawn"), (crew.Crew, "promote"), (crew.Crew, "stop"),
+    (console.Console, "run"), (hands.DnsdistHands, "prove"), (hands.DnsdistHands, "live"), (hands.DnsdistHands, "preflight"),
+    (steer, "attach"), (steer, "detach"),
+):  # fmt: skip
+    watched(each, attribute)
+del files, process
+
+if __name__ == "__main__":
+    from edgekeeper.cli.main import main
+
+    sys.argv[0] = "edgekeeper"
+    main()

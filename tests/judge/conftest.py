@@ -15,6 +15,7 @@ import pytest
 
 from edgekeeper.config.dns import Dns
 from edgekeeper.config.root import Root
+from edgekeeper.engines.dnsdist import hands
 from edgekeeper.engines.dnsdist.engine import DnsdistEngine
 from edgekeeper.engines.dnsdist.features import Features, parse
 from edgekeeper.engines.dnsdist.hands import DnsdistHands
@@ -29,13 +30,8 @@ PROXY_V2 = b"\r\n\r\n\0\r\nQUIT\n"
 
 
 def free_port() -> int:
-    """A port of 127.0.0.1 that is free for TCP and UDP now."""
-    while True:
-        with socket.socket() as stream, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as datagram:
-            stream.bind(("127.0.0.1", 0))
-            with contextlib.suppress(OSError):
-                datagram.bind(stream.getsockname())
-                return int(stream.getsockname()[1])
+    """A port of 127.0.0.1 that is free for TCP and UDP, and that no outgoing connection takes meanwhile."""
+    return hands._free_ports(1)[0]
 
 
 class Engine:
@@ -90,6 +86,10 @@ class Engine:
             child = subprocess.Popen(self.engine.run_argv(folder), stdout=log, stderr=log, start_new_session=True)
         self._children.append(child)
         return seat, child.pid
+
+    def pids(self) -> list[int]:
+        """The processes that run, oldest first."""
+        return [child.pid for child in self._children]
 
     def log(self) -> str:
         return "\n".join(path.read_text(errors="replace")[-2000:] for path in sorted(self._folder.glob("*/log")))

@@ -124,6 +124,18 @@ def test_beside_a_sibling_the_listeners_are_shared_and_the_private_ports_are_not
     dnsdist.start(topology, beside)
 
 
+def test_beside_a_sibling_a_listener_of_somebody_else_is_seen(dnsdist):
+    topology = dnsdist.topology((A,))
+    seat, _ = dnsdist.start(topology)
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        wider = dnsdist.topology((A,), listen=[topology.listeners[0].address, f"127.0.0.1:{taken.getsockname()[1]}"])
+        said = asyncio.run(dnsdist.hands.preflight(wider, dnsdist.hands.new_seat(wider), seat))
+    assert said is not None
+    assert "(do53, TCP) cannot be listened on: Address already in use" in said
+
+
 def test_encrypted_listeners_start_and_change_their_certificate_live(dnsdist, tmp_path):
     first = certify(tmp_path, "first.example")
     said = {"tls": {"dir": str(tmp_path), "dot": dnsdist.dns().listen, "doh": dnsdist.dns().listen}, "listen": dnsdist.dns().listen}

@@ -42,12 +42,13 @@ def free_ports(count: int) -> list[int]:
     held = []
     ports: list[int] = []
     while len(ports) < count:
+        port = 20_000 + secrets.randbelow(12_000)  # below the ephemeral range: a connection to a port of it may meet itself
         udp, tcp = socket.socket(type=socket.SOCK_DGRAM), socket.socket()
         held += [udp, tcp]
-        udp.bind(("127.0.0.1", 0))
         with contextlib.suppress(OSError):
-            tcp.bind(("127.0.0.1", udp.getsockname()[1]))
-            ports.append(udp.getsockname()[1])
+            udp.bind(("127.0.0.1", port))
+            tcp.bind(("127.0.0.1", port))
+            ports.append(port)
     for each in held:
         each.close()
     return ports

@@ -11,6 +11,7 @@ from edgekeeper.cli.output import Cell, Format, Tone, complain, progress, progre
 from edgekeeper.errors import EdgekeeperError, MissingError, UsageError
 
 if TYPE_CHECKING:
+    from edgekeeper.lab.referee import Promise
     from edgekeeper.lab.report import CaseResult, DrillResult
 
 app = typer.Typer(no_args_is_help=True)
@@ -33,7 +34,9 @@ def run(
     names: Annotated[list[str] | None, typer.Argument(metavar="NAME...", help="Drills, or drill/case.")] = None,
     everything: Annotated[bool, typer.Option("--all", help="All drills.")] = False,
     baseline: Annotated[bool, typer.Option("--baseline", help="The same fault against dnsdist without edgekeeper, too.")] = False,
-    suites: Annotated[str | None, typer.Option("--engines", metavar="SUITES", help="debian12,debian13,testing or host; the newest in the cache when not said.")] = None,
+    suites: Annotated[
+        str | None, typer.Option("--engines", metavar="SUITES", help="debian12,debian13,testing or host; the newest in the cache when not said.")
+    ] = None,
     repeat: Annotated[int, typer.Option("--repeat", min=1, max=100, help="Runs of each case; medians are shown.")] = 1,
     ci: Annotated[bool, typer.Option("--ci", help="Only the subset and the short forms that every change runs.")] = False,
     record: Annotated[Path | None, typer.Option("--record", metavar="DIR", help="Keep configs, logs and records of every run here.")] = None,
@@ -99,10 +102,9 @@ def _show_timeline(case: CaseResult) -> None:
         say("")
 
 
-def _promise(promise: object) -> str:
-    from edgekeeper.lab.referee import Promise, number
+def _promise(promise: Promise) -> str:
+    from edgekeeper.lab.referee import number
 
-    assert isinstance(promise, Promise)
     limit = f"{promise.limit * 100:g} %" if promise.share_of else f"{number(promise.limit)} {promise.unit}"
     since = f" (from {'.'.join(str(n) for n in promise.since)})" if promise.since else ""
     return f"{promise.what}: at most {limit}{since}"

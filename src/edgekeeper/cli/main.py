@@ -44,7 +44,7 @@ def run(argv: Sequence[str]) -> int:
     except SystemExit as err:  # Typer ends so when the reader of its help is gone
         return _reader_is_gone() if isinstance(err.__context__, BrokenPipeError) else _exit_code(err)
     except KeyboardInterrupt:
-        return _tell(AbortedError("interrupted; what was done stays done"), debug=debug)
+        return _tell(AbortedError("interrupted"), debug=debug)
     except EdgekeeperError as err:
         return _tell(err, debug=debug)
     except Exception as err:  # noqa: BLE001 - the last resort: a person gets a line, never a traceback

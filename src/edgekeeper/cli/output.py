@@ -105,8 +105,10 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str | Cell]]) -> None:
     from rich.text import Text
 
     drawn = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for name in head:
-        drawn.add_column(name, overflow="fold")
+    for i, name in enumerate(head):
+        longest = max([len(name), *(len(printable(row[i].text)) for row in cells)])
+        # The last column is the one that gives way: names and times stay in one piece.
+        drawn.add_column(name, overflow="fold", min_width=min(longest, 32) if i < len(head) - 1 else None)
     for row in cells:
         drawn.add_row(*(Text(printable(cell.text), style=cell.tone.value) for cell in row))
     Console(no_color=not colour(), highlight=False, soft_wrap=False).print(drawn)

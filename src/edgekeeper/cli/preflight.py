@@ -10,8 +10,6 @@ from __future__ import annotations
 import errno
 import os
 import socket
-import ssl
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,17 +18,16 @@ from edgekeeper.config.dns import Dns
 from edgekeeper.config.kinds import is_address, split_host_port
 from edgekeeper.config.root import Root
 from edgekeeper.config.secret import SecretSource
-from edgekeeper.engines.dnsdist import features as dnsdist_features
+from edgekeeper.dns.build import ask, detect
+from edgekeeper.engines.dnsdist import certificates
 from edgekeeper.engines.dnsdist import seat as dnsdist_seat
 from edgekeeper.engines.dnsdist import topology as dnsdist_topology
-from edgekeeper.engines.dnsdist.engine import DnsdistEngine
 from edgekeeper.errors import MissingError, UsageError
-from edgekeeper.host import process, secrets
-from edgekeeper.host.files import write_text
+from edgekeeper.host import secrets
+from edgekeeper.host.clock import SystemClock
 from edgekeeper.membership.local import FileSource, as_members
 from edgekeeper.model.backend import Member
 
-_DEADLINE_S = 20.0
 _STAND_IN_SECRET = "a-stand-in-for-the-secret-of-this-check"  # noqa: S105 - rendered into a folder that is thrown away
 
 
@@ -53,29 +50,23 @@ async def engine_verdict(dns: Dns) -> EngineVerdict:
     MissingError when dnsdist is not installed; UsageError when the config asks for what it cannot do.
     """
     doubts: list[str] = []
-    binary = dns.engine.binary
     try:
-        told = await process.run([binary, "--version"], _DEADLINE_S)
+        build = await detect(dns)
     except MissingError as err:
-        msg = f"{err}; the config is valid, what dnsdist says of it is not known: install dnsdist or set dns.engine.binary"
+        msg = f"{err}; the config is valid, what dnsdist says of it is not known"
         raise MissingError(msg) from err
-    build = dnsdist_features.parse(told.output)
-    engine = DnsdistEngine(build, dns.engine.renderer, binary)
     topology = dnsdist_topology.build(
         dns,
         _addressed(await _members(dns, doubts)),
         dns.zones.static,
-        build,
+        build.features,
         proxy_secret=_proxy_secret(dns, doubts),
         forward={zone: _addressed(as_members(entries)) for zone, entries in dns.forward.items()},
         certificate=_certificate(dns, doubts),
     )
     seat = dnsdist_seat.make((5199, 8083, 5354), os.urandom(128))
-    with tempfile.TemporaryDirectory(prefix="edgekeeper-check-") as folder:
-        for name, text in engine.files(topology, seat).items():
-            write_text(Path(folder) / name, text, sync=False)
-        done = await process.run(engine.check_argv(folder), _DEADLINE_S)
-    return EngineVerdict(f"dnsdist {build.text}", engine.judge(done.code, done.output), topology.notes, tuple(doubts))
+    refusal = await ask(build, build.engine.files(topology, seat))
+    return EngineVerdict(f"dnsdist {build.features.text}", refusal, topology.notes, tuple(doubts))
 
 
 def warnings(root: Root, node: str) -> list[str]:
@@ -118,8 +109,6 @@ async def _members(dns: Dns, doubts: list[str]) -> tuple[Member, ...]:
         return as_members(source.static)
     if source.file is not None:
         if Path(source.file).exists():
-            from edgekeeper.host.clock import SystemClock
-
             return (await FileSource(source.file, SystemClock()).read()).members
         doubts.append(f"dns.members.file: {source.file} is not on this machine; its members are not judged here")
     else:
@@ -150,15 +139,9 @@ def _certificate(dns: Dns, doubts: list[str]) -> dnsdist_topology.Certificate | 
     if not Path(chain).exists() or not Path(key).exists():
         doubts.append(f"dns.tls: {chain} and {key} are not both on this machine; the certificate is not judged here")
     else:
-        try:
-            ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(chain, key, password=_no_password)
-        except (OSError, ValueError) as err:
-            reason = getattr(err, "reason", None) or getattr(err, "strerror", None) or str(err)
-            msg = f"dns.tls: {chain} and {key} cannot be used together: {reason}; dnsdist would die at its start"
-            raise UsageError(msg) from err
+        refusal = certificates.refusal(chain, key, SystemClock().wall())
+        if refusal is not None:
+            msg = f"dns.tls: {refusal}"
+            raise UsageError(msg)
     return dnsdist_topology.Certificate(chain, key, "check")
 
-
-def _no_password() -> str:
-    msg = "the key is encrypted"
-    raise ValueError(msg)

@@ -61,14 +61,15 @@ def judge(members: Iterable[Member], seen: Mapping[str, Observation], *, was_for
     """Judge one full round of observations.
 
     Health is forgiven only as a start: when, at the first start, every member answers DNS and none
-    passes the question, the question is wrong rather than all members. It ends with the first pass.
+    passes the question, the question is wrong rather than all members. It ends with the first pass,
+    and not with a lost packet or a member that is new: that would take every member down.
     """
     everyone = list(members)
     rcodes = {m.address: seen[m.address].rcode for m in everyone if m.address in seen}
     passed = [a for a, rcode in rcodes.items() if rcode == "NOERROR"]
     failed = {rcode for rcode in rcodes.values() if rcode not in (None, "NOERROR")}
-    all_fail = bool(everyone) and len(rcodes) == len(everyone) and not passed and None not in rcodes.values()
-    forgiving = all_fail and (first or was_forgiving) if rcodes else was_forgiving
+    all_fail = bool(everyone) and len(rcodes) == len(everyone) and None not in rcodes.values()
+    forgiving = not passed and (was_forgiving or (first and all_fail))
     alarms: dict[str, str] = {}
     if forgiving:
         hint = "; ".join(f"{code}: {HINTS.get(code or '', 'see the log of the members')}" for code in sorted(str(c) for c in failed))

@@ -17,7 +17,7 @@ from edgekeeper.dns import desired, drained
 from edgekeeper.dns.certificates import CertificateStore
 from edgekeeper.dns.observe import observe
 from edgekeeper.dns.sources import source_of
-from edgekeeper.dns.zones import ZoneReader, changed_serials
+from edgekeeper.dns.zones import ZoneReader, changed_serials, merge
 from edgekeeper.engines.dnsdist.topology import Certificate, question
 from edgekeeper.errors import EdgekeeperError
 from edgekeeper.host.files import read_text, write_text
@@ -25,15 +25,20 @@ from edgekeeper.host.watch import changes
 from edgekeeper.log import WARNING, Event, emit
 from edgekeeper.membership.local import as_members
 from edgekeeper.membership.resolve import resolved
-from edgekeeper.membership.select import Holding, select
+from edgekeeper.membership.select import Holding, hold_left, select
 from edgekeeper.model.backend import Member
 from edgekeeper.model.entry import Entry
 from edgekeeper.ops.alarms import Alarms
 from edgekeeper.ports import Clock, Journal, Source
 
 MEMORY = "membership.json"
+ZONES = "zones.json"
 SOON_S = 14 * 86400
 """An alarm this long before a certificate ends: renewals usually come at 30 days."""
+CALENDAR_S = 3600.0
+"""How often that is looked at while the certificate's files stay as they are."""
+AGAIN_S = 1.0
+"""The least time between two readings of a source whose loss waits for its confirmation."""
 
 
 class Inputs:
@@ -62,6 +67,7 @@ class Inputs:
         self._raw: tuple[Member, ...] = ()
         self._store = CertificateStore(state / "tls")
         self._answered: set[str] = set()
+        self._reader = ZoneReader(dns.zones, dns.proxy_protocol not in (None, "off"))
 
     # members ------------------------------------------------------------------------------
 
@@ -70,11 +76,19 @@ class Inputs:
         return source_of(self.dns.members, self._clock)
 
     def remember(self) -> None:
-        """Start from the last full membership of an earlier run, so that an empty source is noticed."""
-        with contextlib.suppress(EdgekeeperError, ValueError, KeyError, TypeError):
+        """Start from the last full membership and zones of an earlier run, so that an empty source is noticed and no zone vanishes meanwhile."""
+        with contextlib.suppress(EdgekeeperError, ValueError, KeyError, TypeError, AttributeError):
             record = json.loads(read_text(self._state / MEMORY))
-            self._raw = tuple(Member(str(n), str(h), int(p), tuple(pools)) for n, h, p, pools in record["members"])
+            raw = tuple(Member(str(n), str(h), int(p), tuple(pools)) for n, h, p, pools in record["members"])
             self._names = {str(k): tuple(v) for k, v in record["names"].items()}
+            self._raw = raw
+        zones = self.dns.zones
+        sources = {f"catalog {c.zone}" for c in zones.catalog}
+        with contextlib.suppress(EdgekeeperError, ValueError, KeyError, TypeError, AttributeError):
+            record = json.loads(read_text(self._state / ZONES))
+            known = {str(k): dict(v) for k, v in record["known"].items() if k in sources or (zones.poll and str(k).startswith("member "))}
+            self._reader.known, self._reader.serials = known, {str(k): int(v) for k, v in record["serials"].items()}
+        self.zones = {zone: self._reader.serials.get(zone) for zone in merge(zones.static, self._reader.known.values())}
 
     async def read_members(self, source: Source) -> None:
         """Read the source once, choose, resolve, and keep the result."""
@@ -88,9 +102,10 @@ class Inputs:
             return
         chosen = select(self._raw, fresh, self._holding, self._clock.monotonic())
         self._holding = chosen.holding
+        news = chosen.decision != "none" and (chosen.decision == "act" or chosen.why != self.why_members)
         self.why_members = chosen.why
         self._alarms.set("membership", chosen.why if chosen.decision in ("suppress", "hold") else None)
-        if chosen.decision != "none":
+        if news:
             names = {"act": Event.MEMBERS_CHANGED, "hold": Event.MEMBERS_HELD, "suppress": Event.MEMBERS_KEPT}
             if self._raw or chosen.decision != "act":
                 self._journal.write(Entry("dns", names[chosen.decision], "members", chosen.decision, chosen.why))
@@ -119,8 +134,15 @@ class Inputs:
         source = self.source()
         await self.read_members(source)
         while True:
-            await source.changed()
+            await self._due(source)
             await self.read_members(source)
+
+    async def _due(self, source: Source) -> None:
+        """When the source may say something new, or a loss that it told has waited long enough for its confirmation."""
+        left = None if self._holding is None else max(AGAIN_S, hold_left(self._holding, self._clock.monotonic()))
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(left):
+                await source.changed()
 
     async def watch_names(self) -> None:
         """Follow the host names of members for ever (a config with addresses only has none)."""
@@ -138,16 +160,17 @@ class Inputs:
         """One round of asking every member, judged."""
         asked = self.question()
         proxy = self.dns.proxy_protocol not in (None, "off")
-        self.seen = await observe(self.members, asked, proxy=proxy, deadline_s=self.dns.health.timeout)
+        members = self.members
+        self.seen = await observe(members, asked, proxy=proxy, deadline_s=self.dns.health.timeout)
         before, resting = self.judgement, self.heard.resting
         self.judgement = desired.judge(
-            self.members, self.seen, was_forgiving=before.forgiving, first=first, question=" ".join(asked), identity=self.dns.identity
+            members, self.seen, was_forgiving=before.forgiving, first=first, question=" ".join(asked), identity=self.dns.identity
         )
-        self.heard = desired.listen_to(self.heard, self.members, self.seen)
-        self._answered |= {m.name for m in self.members if self.judgement.identity.get(m.address) == "same"}
+        self.heard = desired.listen_to(self.heard, members, self.seen)
+        self._answered |= {m.name for m in members if self.judgement.identity.get(m.address) == "same"}
         for name in ("health question", "identity"):
             self._alarms.set(name, self.judgement.alarms.get(name))
-        for address in self.heard.resting ^ resting:
+        for address in (self.heard.resting ^ resting) & {m.address for m in members}:
             gone = address in self.heard.resting
             why = f"{address} {'says that it drains; it is taken out of service' if gone else 'no longer drains; it is back in service'}"
             emit(Event.MEMBER_DRAINED if gone else Event.MEMBER_UNDRAINED, why)
@@ -194,7 +217,9 @@ class Inputs:
 
     async def watch_drained(self) -> None:
         """Follow the file that ``dns drain`` writes."""
-        async for _ in changes([self._state / drained.NAME]):
+        changed = changes([self._state / drained.NAME])
+        self.read_drained()
+        async for _ in changed:
             self.read_drained()
 
     async def watch_zones(self) -> None:
@@ -202,7 +227,7 @@ class Inputs:
         zones = self.dns.zones
         if not (zones.poll or zones.soa or zones.catalog):
             return
-        reader = ZoneReader(zones, self.dns.proxy_protocol not in (None, "off"))
+        reader = self._reader
         every = min(([zones.poll.every] if zones.poll else []) + ([zones.every] if zones.soa or zones.catalog else []))
         told: set[str] = set()
         while True:
@@ -221,6 +246,8 @@ class Inputs:
                 self._journal.write(Entry("dns", Event.ZONES_CHANGED, "zones", "act", why))
                 self.zones = found.serials
                 self._changed()
+            if found.serials != self.zones or stale:
+                pass
             self.zones = found.serials
             await asyncio.sleep(every)
 
@@ -256,6 +283,8 @@ class Inputs:
         if tls.dir is None:
             return
         folder = Path(tls.dir)
-        async for _ in changes([folder / tls.certificate, folder / tls.key, folder / "..data"]):
+        changed = changes([folder / tls.certificate, folder / tls.key, folder / "..data"], remind_s=CALENDAR_S)
+        self.read_certificate()
+        async for _ in changed:
             await asyncio.sleep(0.05)  # chain and key are two files: a moment, so that both are there
             self.read_certificate()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,18 +9,15 @@ from pathlib import Path
 from edgekeeper.config.root import Root
 from edgekeeper.config.secret import SecretSource
 from edgekeeper.dns import drained
+from edgekeeper.dns.build import ask as ask_engine
 from edgekeeper.dns.build import detect
 from edgekeeper.dns.desired import in_service
 from edgekeeper.dns.visit import members
 from edgekeeper.engines.dnsdist.topology import build
 from edgekeeper.host import secrets
 from edgekeeper.host.clock import SystemClock
-from edgekeeper.host.files import write_text
-from edgekeeper.host.process import run
 from edgekeeper.membership.local import as_members
 from edgekeeper.membership.resolve import resolved
-
-CHECK_DEADLINE_S = 20.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +46,5 @@ async def preview(root: Root, *, ask: bool) -> Preview:
     topology = build(dns, serving, dns.zones.static, engine.features, proxy_secret=secret, forward=forward)
     seat = engine.hands.new_seat(topology)
     files = engine.engine.files(topology, seat)
-    refusal = None
-    if ask:
-        with tempfile.TemporaryDirectory(prefix="edgekeeper-check-") as folder:
-            for name, text in files.items():
-                write_text(Path(folder) / name, text, sync=False)
-            done = await run(engine.engine.check_argv(folder), CHECK_DEADLINE_S)
-            refusal = engine.engine.judge(done.code, done.output)
+    refusal = await ask_engine(engine, files) if ask else None
     return Preview(files, engine.features.text, tuple(n for n in (*topology.notes, *notes, why) if n), refusal)

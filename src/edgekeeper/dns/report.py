@@ -3,25 +3,44 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from edgekeeper import __version__
+from edgekeeper.dns.build import Build
 from edgekeeper.dns.desired import identity_of
+from edgekeeper.dns.inputs import Inputs
 from edgekeeper.engines.dnsdist.view import EngineView
 from edgekeeper.model.verdict import Health, Verdict
+from edgekeeper.ops.alarms import Alarms
+from edgekeeper.ops.metrics import Metrics
 from edgekeeper.ops.status import RoleStatus, document, readiness
-
-if TYPE_CHECKING:
-    from edgekeeper.dns.role import DnsRole
+from edgekeeper.ports import Clock, Journal
+from edgekeeper.supervise.crew import Crew
+from edgekeeper.supervise.loop import Supervisor
 
 STALE_S = 3.0
 """Engine status older than this is not ready (report A)."""
 
 
+class Reported(Protocol):
+    """The parts of the role that a report reads."""
+
+    node: str
+    draining: bool
+    built: Build
+    clock: Clock
+    journal: Journal
+    alarms: Alarms
+    metrics: Metrics
+    crew: Crew
+    supervisor: Supervisor
+    inputs: Inputs
+
+
 class Report:
     """Reads the role; changes nothing but metrics."""
 
-    def __init__(self, role: DnsRole) -> None:
+    def __init__(self, role: Reported) -> None:
         self._role = role
         self._view: EngineView | None = None
         self._looked = 0.0

@@ -35,12 +35,14 @@ def spend(store_path: str | Path, key: str, limit: int, window_s: float, now: fl
     path = Path(store_path)
     with _locked(path):
         store = _read(path, now)
-        damaged = (store["damaged"],) * limit if store["damaged"] else ()
+        damaged_at = min(store["damaged"], now)
+        damaged = (damaged_at,) * limit if damaged_at else ()
         spent = tuple(t for t in store["spent"].get(key, []) if isinstance(t, int | float))
         answer = spend_one(Budget(limit, window_s, (*damaged, *spent)), now)
-        if answer.allowed or store["changed"]:
-            kept = [t for t in answer.budget.spent if t != store["damaged"]]
-            write_text(path, json.dumps({"schema": SCHEMA, "damaged": store["damaged"], "spent": {**store["spent"], key: kept}}, indent=1) + "\n")
+        jumped = damaged_at != store["damaged"] or any(t > now for t in spent)  # kept, or it would hold until the clock has caught up
+        if answer.allowed or store["changed"] or jumped:
+            kept = [t for t in answer.budget.spent if t != damaged_at]
+            write_text(path, json.dumps({"schema": SCHEMA, "damaged": damaged_at, "spent": {**store["spent"], key: kept}}, indent=1) + "\n")
         return answer
 
 

@@ -10,9 +10,10 @@ from pathlib import Path
 from asyncinotify import Inotify, Mask
 
 _MASK = Mask.CLOSE_WRITE | Mask.MOVED_TO | Mask.MOVED_FROM | Mask.CREATE | Mask.DELETE | Mask.ATTRIB
+_Fingerprint = tuple[int, int, int, int] | None
 
 
-def fingerprint(path: str | Path) -> tuple[int, int, int, int] | None:
+def fingerprint(path: str | Path) -> _Fingerprint:
     """What tells a file from its successor (device, inode, size, mtime); None when it is missing."""
     try:
         found = Path(path).stat()
@@ -21,28 +22,41 @@ def fingerprint(path: str | Path) -> tuple[int, int, int, int] | None:
     return (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
 
 
-async def changes(paths: Iterable[str | Path], every_s: float = 5.0) -> AsyncIterator[None]:
-    """Yield each time that one of the files may have changed; never ends.
+def changes(paths: Iterable[str | Path], every_s: float = 5.0, remind_s: float | None = None) -> AsyncIterator[None]:
+    """Yield each time that one of the files is another than at the call, or at the last time; never ends.
 
     The folders are watched, because editors and Kubernetes replace files instead of writing them;
     and a fingerprint is compared every ``every_s`` seconds, for folders that come and go and for
-    file systems that report nothing (NFS).
+    file systems that report nothing (NFS). With ``remind_s`` it also yields when that much time has
+    passed. Call it before the first reading, so that no change falls between the two.
     """
     files = [Path(p) for p in paths]
-    seen = [fingerprint(f) for f in files]
-    with Inotify() as inotify:
+    return _changes(files, [fingerprint(f) for f in files], every_s, remind_s)
+
+
+async def _changes(files: list[Path], seen: list[_Fingerprint], every_s: float, remind_s: float | None) -> AsyncIterator[None]:
+    clock = asyncio.get_running_loop().time
+    yielded = clock()
+    with contextlib.ExitStack() as stack:
+        inotify = None
+        with contextlib.suppress(OSError):  # a machine has 128 of them for each user; without one, looking now and then must do
+            inotify = stack.enter_context(Inotify())
         watched: set[Path] = set()
         while True:
-            for folder in {f.parent for f in files} - watched:
+            for folder in {f.parent for f in files} - watched if inotify is not None else ():
                 with contextlib.suppress(OSError):
                     inotify.add_watch(folder, _MASK)
                     watched.add(folder)
+            now = [fingerprint(f) for f in files]  # after the watch is set, so that nothing falls between
+            if now != seen or (remind_s is not None and clock() - yielded >= remind_s):
+                seen, yielded = now, clock()
+                yield
+                continue
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(every_s):
+                    if inotify is None:
+                        await asyncio.sleep(every_s)
+                        continue
                     event = await inotify.get()
                     if event.mask & Mask.IGNORED:
                         watched = set()
-            now = [fingerprint(f) for f in files]
-            if now != seen:
-                seen = now
-                yield

@@ -24,9 +24,7 @@ class Actor:
         self._process = process
 
     @classmethod
-    async def start(
-        cls, net: Net, namespace: str, name: str, argv: Sequence[str], *, folder: Path, env: Mapping[str, str] | None = None
-    ) -> Actor:
+    async def start(cls, net: Net, namespace: str, name: str, argv: Sequence[str], *, folder: Path, env: Mapping[str, str] | None = None) -> Actor:
         """Start ``argv`` in a namespace, standard output and error into ``folder/<name>.log``."""
         log = folder / f"{name}.log"
         with log.open("ab") as out:

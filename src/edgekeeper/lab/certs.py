@@ -13,6 +13,17 @@ from cryptography.x509.oid import NameOID
 
 SERVER_NAME = "dns.example"
 _DAY = dt.timedelta(days=1)
+_SIGNS = x509.KeyUsage(
+    digital_signature=False,
+    content_commitment=False,
+    key_encipherment=False,
+    data_encipherment=False,
+    key_agreement=False,
+    key_cert_sign=True,
+    crl_sign=True,
+    encipher_only=False,
+    decipher_only=False,
+)
 
 
 class Authority:
@@ -25,7 +36,7 @@ class Authority:
         self._leaves = 0
         builder = self._builder(self._name, self._key.public_key(), self._name)
         builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        builder = builder.add_extension(x509.KeyUsage(*[False] * 5, True, True, False, False), critical=True)
+        builder = builder.add_extension(_SIGNS, critical=True)
         self._certificate = builder.sign(self._key, hashes.SHA256())
         self.ca_file = folder / "ca.crt"
         self.ca_file.write_bytes(self._certificate.public_bytes(serialization.Encoding.PEM))

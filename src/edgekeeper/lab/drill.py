@@ -4,32 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from enum import StrEnum
-from typing import TYPE_CHECKING
 
+from edgekeeper.lab.outcome import Measured
 from edgekeeper.lab.referee import Promise
-from edgekeeper.measure.outages import Outage
+from edgekeeper.lab.stage import Stage
 
-if TYPE_CHECKING:
-    from edgekeeper.lab.stage import Stage
-
-
-class Side(StrEnum):
-    """Who stands at the edge: edgekeeper, or the engine with the plain config that a user would write."""
-
-    PRODUCT = "product"
-    PLAIN = "plain"
-
-
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """What one run of a script found: figures by name, and the outage as the client saw it."""
-
-    figures: dict[str, float]
-    outage: Outage | None = None
-
-
-Script = Callable[["Stage"], Awaitable[Measured]]
+Script = Callable[[Stage], Awaitable[Measured]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
+from typing_extensions import override
+
 from edgekeeper.probe.packet import CLASSES, HEADER, RCODES, TYPES, decode_name, encode_name, question_of
 
 _PROXY = b"\x0d\x0a\x0d\x0a\x00\x0d\x0a\x51\x55\x49\x54\x0a"
@@ -140,9 +142,11 @@ class _Udp(asyncio.DatagramProtocol):
         self._manner = manner
         self._proxy = proxy
 
+    @override
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.DatagramTransport", transport)  # its class is not declared as one before 3.12
 
+    @override
     def datagram_received(self, data: bytes, addr: tuple[str, int]) -> None:
         if self._proxy:
             data, size = strip_proxy(data)

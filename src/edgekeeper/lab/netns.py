@@ -13,6 +13,7 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Self
 
 from edgekeeper.errors import MissingError, StepFailedError
 from edgekeeper.lab.topology import PREFIX, Plan, cable_lines, full_name, owner
@@ -74,7 +75,7 @@ class Net:
         self.plan = plan
         self.name = {short: full_name(os.getpid(), started, f"{serial}-{short}") for short in plan.namespaces}
 
-    async def __aenter__(self) -> Net:
+    async def __aenter__(self) -> Self:
         try:
             for real in self.name.values():
                 await _ip("netns", "add", real)

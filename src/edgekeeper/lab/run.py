@@ -9,10 +9,11 @@ from pathlib import Path
 
 from edgekeeper.errors import EdgekeeperError, MissingError, UsageError
 from edgekeeper.lab import engines, netns
-from edgekeeper.lab.drill import Case, Drill, Side
+from edgekeeper.lab.drill import Case, Drill
 from edgekeeper.lab.drills import DRILLS
 from edgekeeper.lab.edges import need
 from edgekeeper.lab.engines import EngineAt
+from edgekeeper.lab.outcome import Side
 from edgekeeper.lab.referee import judge
 from edgekeeper.lab.report import CaseResult, DrillResult, Run, middle
 from edgekeeper.lab.stage import Stage, plan_for

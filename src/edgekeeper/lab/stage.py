@@ -12,14 +12,14 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 from edgekeeper.errors import StepFailedError
 from edgekeeper.lab import records
 from edgekeeper.lab.actors import Actor
-from edgekeeper.lab.drill import Measured, Side
 from edgekeeper.lab.engines import EngineAt
 from edgekeeper.lab.netns import Net
+from edgekeeper.lab.outcome import Measured, Side
 from edgekeeper.lab.topology import FRONT, MEMBERS, edge_plan
 from edgekeeper.probe import packet
 
@@ -83,7 +83,7 @@ class Stage:
     _zero: float = field(default_factory=time.monotonic)
     _loads: int = 0
 
-    async def __aenter__(self) -> Stage:
+    async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
@@ -123,7 +123,7 @@ class Stage:
         writer.write(command.encode() + b"\n")
         said = (await asyncio.wait_for(reader.readline(), 5.0)).decode().strip()
         writer.close()
-        if said != "ok" and command.split()[0] != "asked":
+        if said != "ok" and command.split(maxsplit=1)[0] != "asked":
             msg = f"member {name} did not take {command!r}: {said}; the drill stops"
             raise StepFailedError(msg)
         return said

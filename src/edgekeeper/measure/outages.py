@@ -20,7 +20,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 from edgekeeper.model.sample import Sample
 
@@ -84,7 +84,8 @@ def outages(samples: Iterable[Sample], *, strict: bool = False, quiet_s: float =
 
     ``strict`` counts slow good answers as bad: a black hole shorter than the retransmission of a
     SYN hides in them. ``quiet_s`` joins bad samples that lie less than that apart although good
-    ones lie between: one dead server of three hurts every third client, and that is one outage.
+    ones lie between: one dead server of three hurts every third client, and that is one outage. Its
+    bounds are then those of what clients saw: the server itself may be dead for some questions longer.
     """
     ordered = sorted(samples, key=lambda s: (s.sent, s.done))
     bad = [not s.ok or (strict and s.slow) for s in ordered]
@@ -128,7 +129,7 @@ def longest(found: Iterable[Outage]) -> Outage | None:
 def blind_s(samples: Iterable[Sample]) -> float:
     """The longest outage that can have happened between two good samples unseen; infinite with fewer than two."""
     good = sorted((s for s in samples if s.ok), key=lambda s: (s.sent, s.done))
-    return max((b.done - a.sent for a, b in zip(good, good[1:], strict=False)), default=math.inf)
+    return max((b.done - a.sent for a, b in pairwise(good)), default=math.inf)
 
 
 def summarize(samples: Iterable[Sample]) -> Summary:

@@ -31,12 +31,11 @@ class Selected:
 def select(current: tuple[Member, ...], fresh: Membership, holding: Holding | None, now: float) -> Selected:
     """Decide between the members in force and a fresh full snapshot."""
     members = tuple(sorted(set(fresh.members)))
+    if not members:
+        kept = f"the last full set of {len(current)} stays" if current else "there is none to keep"
+        return Selected(current, None, "suppress", f"{fresh.source} names no members; {kept}")
     if members == current:
         return Selected(current, None, "none", f"{fresh.source} says the same {len(current)} members")
-    if not members:
-        if current:
-            return Selected(current, None, "suppress", f"{fresh.source} names no members; the last full set of {len(current)} stays")
-        return Selected((), None, "suppress", f"{fresh.source} names no members; there is none to keep")
     lost = set(current) - set(members)
     if not fresh.by_person and len(lost) >= 2 and len(lost) * 2 > len(current):
         if holding is None or holding.members != members:
@@ -50,9 +49,9 @@ def select(current: tuple[Member, ...], fresh: Membership, holding: Holding | No
     return Selected(members, None, "act", _difference(current, members, fresh.source))
 
 
-def held_too_long(holding: Holding, now: float) -> bool:
-    """Whether the confirmation did not come in time: then the loss counts."""
-    return now - holding.since >= HOLD_S
+def hold_left(holding: Holding, now: float) -> float:
+    """Seconds until the loss counts without another confirmation: by then the source must be read again."""
+    return max(0.0, holding.since + HOLD_S - now)
 
 
 def _difference(current: tuple[Member, ...], members: tuple[Member, ...], source: str) -> str:

@@ -29,11 +29,12 @@ class Spending:
 def spend(budget: Budget, now: float) -> Spending:
     """Take one act out of the budget, or say when the next is allowed.
 
-    A clock that jumped back never frees an act: times in the future count as just spent.
+    A clock that jumped back never frees an act: times in the future count as just spent, for one window
+    from now (and not until the clock has caught up again).
     """
-    recent = tuple(t for t in budget.spent if now - t < budget.window_s)
+    recent = tuple(min(t, now) for t in budget.spent if now - t < budget.window_s)
     if len(recent) >= budget.limit:
-        again = min(*recent, now) + budget.window_s - now
+        again = min((*recent, now)) + budget.window_s - now
         kept = replace(budget, spent=recent)
         return Spending(kept, False, f"{len(recent)} of {budget.limit} in {budget.window_s:g} s are spent; again in {again:.0f} s")
     left = budget.limit - len(recent) - 1

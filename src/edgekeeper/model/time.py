@@ -6,9 +6,10 @@ import re
 from dataclasses import dataclass
 
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
+_NUMBER = r"([0-9]{1,15}(?:\.[0-9]{1,9})?)"  # more digits would be infinite
+_PART = re.compile(_NUMBER + "(ms|s|m|h|d)")
 _SIZES = {"": 1, "B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "kB": 10**3, "MB": 10**6, "GB": 10**9}
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)")
+_SIZE = re.compile(_NUMBER + r"\s*([A-Za-z]*)")
 
 
 def parse_duration(text: str) -> float:
@@ -28,7 +29,7 @@ def format_duration(seconds: float) -> str:
     if milli == 0:
         return "0s"
     if milli % 1000:
-        return f"{milli}ms" if milli < 1000 else f"{milli / 1000:g}s"
+        return f"{milli}ms" if milli < 1000 else f"{milli // 1000}.{milli % 1000:03d}".rstrip("0") + "s"
     whole = milli // 1000
     out = ""
     for unit, size in (("h", 3600), ("m", 60), ("s", 1)):

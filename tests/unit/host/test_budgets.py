@@ -51,6 +51,19 @@ def test_a_damaged_store_counts_as_spent_for_one_window_and_then_works_again(tmp
     assert not spend(store, "restart", 2, 60, 1062.0).allowed
 
 
+@pytest.mark.parametrize("text", [None, "{"])
+def test_a_clock_that_jumped_back_a_day_holds_for_one_window_only(tmp_path, text: str | None) -> None:
+    store = tmp_path / "budgets.json"
+    if text is None:
+        spend(store, "restart", 1, 60, 100_000.0)
+    else:
+        store.write_text(text)
+        assert not spend(store, "restart", 1, 60, 100_000.0).allowed
+    assert not spend(store, "restart", 1, 60, 10_000.0).allowed
+    assert not spend(store, "restart", 1, 60, 10_059.0).allowed
+    assert spend(store, "restart", 1, 60, 10_060.0).allowed
+
+
 def test_a_frozen_holder_of_the_lock_is_not_waited_for_for_ever(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(budgets, "_LOCK_WAIT_S", 0.0)
     handle = os.open(tmp_path / "budgets.json.lock", os.O_RDWR | os.O_CREAT)

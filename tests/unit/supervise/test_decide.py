@@ -163,7 +163,9 @@ def test_a_verdict_or_proof_about_something_older_is_ignored() -> None:
 
 
 digests = st.sampled_from("abc")
-wishes = st.one_of(st.builds(Rendered, digests, st.sampled_from(Cost)), st.builds(Exited, st.integers(-15, 3)), st.builds(Unreadable, st.just("?")), st.just(Tick()))
+wishes = st.one_of(
+    st.builds(Rendered, digests, st.sampled_from(Cost)), st.builds(Exited, st.integers(-15, 3)), st.builds(Unreadable, st.just("?")), st.just(Tick())
+)
 
 
 @settings(max_examples=500, deadline=None)

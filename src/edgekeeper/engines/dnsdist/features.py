@@ -61,11 +61,6 @@ class Features:
         """2.1.3 logs ``msg="..." key="value"``; 1.9.16 logs plain sentences."""
         return self.version >= (2, 1, 0)
 
-    @property
-    def quiet_console(self) -> bool:
-        """Whether the lines about every console connection can be turned off."""
-        return self.version >= (1, 8, 0)
-
 
 def parse(output: str) -> Features:
     """The features that ``dnsdist --version`` tells; MissingError when that was not dnsdist speaking."""

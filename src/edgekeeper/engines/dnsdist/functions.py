@@ -26,7 +26,8 @@ return function(dq) C.dnsdist_ffi_dnsquestion_set_restartable(dq) return DNSActi
 # are never empty. It inherits the status of the old one at the same address; when no other of its
 # group (the members, or those of one forwarded zone) is up it starts up, because a wrong guess costs
 # nothing then and a right one saves the seconds of `rise`. What was put already is left alone:
-# removing a member waits up to a second for its idle receiver (with 2 sockets; 1.7.3, 1.9.16, 2.1.3).
+# removing a member waits up to a second for its idle receiver (with 2 sockets; 1.7.3, 1.9.16, 2.1.3);
+# ek_remove takes it out of service before that.
 HELPERS = """\
 ek_made = ek_made or {}
 function ek_suffixes(names)
@@ -48,7 +49,9 @@ function ek_named(name)
 end
 function ek_remove(name)
   ek_made[name] = nil
-  for _, server in ipairs(ek_named(name)) do rmServer(server) end
+  local gone = ek_named(name)
+  for _, server in ipairs(gone) do server:setDown() end
+  for _, server in ipairs(gone) do rmServer(server) end
 end
 function ek_group(name)
   return name:match("/(.*)$") or ""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import secrets
 import socket
+from pathlib import Path
 from typing import Any
 
 from edgekeeper.engines.dnsdist import api, certificates, live, owner, view
@@ -15,13 +17,14 @@ from edgekeeper.engines.dnsdist.names import AUTHORITATIVE, RESOLVER
 from edgekeeper.engines.dnsdist.quote import lua_string
 from edgekeeper.engines.dnsdist.seat import Seat, console_key_bytes, make
 from edgekeeper.engines.dnsdist.topology import Listener, Topology
-from edgekeeper.errors import EdgekeeperError, StepFailedError
+from edgekeeper.errors import EdgekeeperError, MissingError, StepFailedError
 
 PROVE_DEADLINE_S = 10.0
 PROVE_EVERY_S = 0.05
 LIVE_DEADLINE_S = 10.0
 LIVE_PER_COMMAND_S = 1.5
 """Removing a member waits until its receiver wakes up, up to 1 s when it is idle (measured; 6 ms in the best case)."""
+_TRIES, _LOWEST, _ENOUGH = 1000, 10240, 1000
 _SERVERS = "/api/v1/servers/localhost"
 _TABLE = "showServers({showUUIDs=true})"
 
@@ -33,10 +36,13 @@ class DnsdistHands:
         self.features = features
 
     def new_seat(self, intent: Any) -> Seat:
-        """Fresh secrets and three free loopback ports (the API's may be chosen in the config)."""
+        """Fresh secrets and three free loopback ports. The API's may be chosen in the config; while the engine beside has it, it is a free one."""
         topology: Topology = intent
         console, web, private = _free_ports(3)
-        return make((console, topology.tuning.api_port or web, private), secrets.token_bytes(128))
+        wanted = topology.tuning.api_port
+        if wanted and _bindable("127.0.0.1", wanted, socket.SOCK_STREAM, reuse=False) is None:
+            web = wanted
+        return make((console, web, private), secrets.token_bytes(128))
 
     async def preflight(self, intent: Any, seat: Any, beside: Any | None) -> str | None:
         """Why it would not start, or would start without a listener, its API or its console."""
@@ -46,11 +52,9 @@ class DnsdistHands:
             refusal = "the console key is not base64 of 32 bytes; dnsdist would run without a console"
         if refusal is None:
             refusal = await asyncio.to_thread(_certificates, topology)
-        if refusal is None and seat != beside:
-            refusal = _private_ports(seat)
-        if refusal is None:
-            refusal = _listen_ports(topology, beside=beside is not None)
-        return refusal
+        if refusal is not None or seat == beside:  # a live change binds nothing
+            return refusal
+        return _private_ports(seat) or _listen_ports(topology, beside=beside is not None)
 
     async def prove(self, intent: Any, seat: Any, pid: int) -> str | None:
         """That process ``pid`` answers DNS on its private port, holds this configuration and has every listener.
@@ -183,11 +187,17 @@ def _private_ports(seat: Seat) -> str | None:
 
 
 def _listen_ports(topology: Topology, *, beside: bool) -> str | None:
+    """Why a listener cannot be had.
+
+    Beside a sibling, a UDP port in use is taken to be the sibling's: trying to share it would join
+    its group of sockets for a moment and swallow queries. Its TCP twin is tried, which serves nobody
+    before it listens.
+    """
     for listener in topology.listeners:
         host, port = _split(listener.address)
         for kind in _kinds(listener):
-            refusal = _bindable(host, port, kind, reuse=beside)
-            if refusal is not None:
+            refusal = _bindable(host, port, kind, reuse=beside and kind == socket.SOCK_STREAM)
+            if refusal is not None and not (beside and kind == socket.SOCK_DGRAM and refusal == os.strerror(errno.EADDRINUSE)):
                 over = "UDP" if kind == socket.SOCK_DGRAM else "TCP"
                 return f"{listener.address} ({listener.protocol}, {over}) cannot be listened on: {refusal}"
     return None
@@ -221,16 +231,23 @@ def _split(address: str) -> tuple[str, int]:
 
 
 def _free_ports(count: int) -> tuple[int, ...]:
-    """Ports that are free for TCP and UDP on 127.0.0.1 right now; held together, so that they differ."""
+    """Ports that are free for TCP and UDP on 127.0.0.1 right now; held together, so that they differ.
+
+    They lie below the ephemeral range: a port of that could be taken by any outgoing connection before
+    the engine binds it, and a client that connects too early would meet itself (seen on Linux 6.18).
+    """
+    top = min(_ephemeral_from(), 65_000)
     held: list[socket.socket] = []
     out: list[int] = []
     try:
-        while len(out) < count:
+        for _ in range(2000):
+            if len(out) == count:
+                return tuple(out)
+            port = secrets.choice(range(top // 2, top))
             stream, datagram = socket.socket(socket.AF_INET, socket.SOCK_STREAM), socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
             held += [stream, datagram]
-            stream.bind(("127.0.0.1", 0))
-            port = stream.getsockname()[1]
             try:
+                stream.bind(("127.0.0.1", port))
                 datagram.bind(("127.0.0.1", port))
             except OSError:
                 continue
@@ -238,7 +255,16 @@ def _free_ports(count: int) -> tuple[int, ...]:
     finally:
         for item in held:
             item.close()
-    return tuple(out)
+    msg = f"there are no {count} free ports on 127.0.0.1 between {top // 2} and {top}"
+    raise MissingError(msg)
+
+
+def _ephemeral_from() -> int:
+    """The first port that the kernel gives to outgoing connections."""
+    try:
+        return int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text(encoding="ascii").split()[0])
+    except (OSError, ValueError, IndexError):
+        return 32_768
 
 
 async def _answers(port: int) -> str | None:

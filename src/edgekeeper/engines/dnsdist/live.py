@@ -88,8 +88,6 @@ def _live_kinds(old: Topology, new: Topology) -> list[tuple[str, str]]:
         out.append(("other", f"identity is {'' if new.enforce_identity else 'not '}enforced now"))
     if old.acl != new.acl:
         out.append(("other", "the ACL changed"))
-    if old.pools != new.pools and not out:
-        out.append(("other", "a forward pool changed"))
     return out
 
 

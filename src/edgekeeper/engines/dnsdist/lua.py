@@ -22,7 +22,7 @@ def render(topology: Topology, seat: Seat, features: Features) -> str:
     out += [f"setSecurityPollSuffix({lua_string('')})", f"setACL({lua_value(list(topology.acl))})"]
     out += [line for listener in topology.listeners for line in _listener(listener)]
     out += [f"addLocal({lua_string(f'127.0.0.1:{seat.private_port}')})"]
-    out += _doors(seat, features)
+    out += _doors(seat)
     out += _tuning(topology)
     if topology.ebpf is not None:
         out += _ebpf(topology.ebpf, features)
@@ -123,18 +123,17 @@ def _listener(listener: Listener) -> list[str]:
     return [f"{name}({address}, {files}, {{reusePort=true}})"]
 
 
-def _doors(seat: Seat, features: Features) -> list[str]:
+def _doors(seat: Seat) -> list[str]:
     web = {
         "password": scrypt(seat.password, seat.password_salt),
         "apiKey": scrypt(seat.api_key, seat.api_salt),
         "acl": ", ".join(LOOPBACK),
         "hashPlaintextCredentials": True,
     }
-    quiet = ["setConsoleConnectionsLogging(false)"] if features.quiet_console else []
     return [
         f"setKey({lua_string(seat.console_key)})",
         f"setConsoleACL({lua_value(list(LOOPBACK))})",
-        *quiet,
+        "setConsoleConnectionsLogging(false)",
         f"controlSocket({lua_string(f'127.0.0.1:{seat.console_port}')})",
         f"webserver({lua_string(f'127.0.0.1:{seat.api_port}')})",
         f"setWebserverConfig({lua_value(web)})",

@@ -9,9 +9,10 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 
-from edgekeeper.lab.drill import Case, Drill, Measured, Side
+from edgekeeper.lab.drill import Case, Drill, Script
 from edgekeeper.lab.drills.truth import SETTLE_S, clients_say, served_by
 from edgekeeper.lab.edges import PlainEdge, ProductEdge
+from edgekeeper.lab.outcome import Measured, Side
 from edgekeeper.lab.referee import Promise
 from edgekeeper.lab.stage import MEMBER_PORT, Stage
 from edgekeeper.lab.topology import BACK, MEMBERS
@@ -172,8 +173,17 @@ async def start(stage: Stage, kind: Kind) -> None:
     await stage.until(f"{kind.name} answers", answers)
 
 
-async def kinds(stage: Stage) -> Measured:
-    """Eight resolvers; the upstream of the hardened ones dies and comes back, then that of the stock ones."""
+def kinds(question: str | None) -> Script:
+    """Eight resolvers, and the question that tells their health (None: the default)."""
+
+    async def script(stage: Stage) -> Measured:
+        return await _kinds(stage, question)
+
+    return script
+
+
+async def _kinds(stage: Stage, question: str | None) -> Measured:
+    """The upstream of the hardened resolvers dies and comes back, then that of the stock ones."""
     for setting, address in UPSTREAMS.items():
         await stage.add_member(f"upstream-{setting}", address, "--ttl", "1")
     await asyncio.sleep(0.5)
@@ -182,13 +192,14 @@ async def kinds(stage: Stage) -> Measured:
     members = tuple((kind.name, f"{kind.address}:{MEMBER_PORT}") for kind in KINDS_ALL)
     if stage.side is Side.PRODUCT:
         edge = ProductEdge(stage)
-        del edge.dns["health"]  # the default question of purpose: resolver
+        edge.dns["health"] = {"name": question, "type": "A"} if question else {}
         edge.dns["policy"] = "leastOutstanding"
         edge.write_members(members)
         await edge.start()
         await stage.until("edgekeeper is ready", edge.ready, timeout_s=20.0)
     else:
-        await PlainEdge(stage, members=0, policy="leastOutstanding", health_name="a.root-servers.net.", health_type="A", must_resolve=False).serve(members)
+        name = question or "a.root-servers.net."
+        await PlainEdge(stage, members=0, policy="leastOutstanding", health_name=name, health_type="A", must_resolve=False).serve(members)
     await asyncio.sleep(3.0)
     figures = {"wrongly_up": 0.0, "wrongly_down": 0.0, "failed": 0.0, "asked": 0.0}
     await _step(stage, "all upstreams live", 0, figures)
@@ -228,19 +239,21 @@ async def states(stage: Stage) -> dict[str, bool] | None:
     return {b["name"]: b["state"] == "up" for b in status.get("roles", {}).get("dns", {}).get("backends", [])}
 
 
+AS_CLIENTS_SAY = (
+    Promise("wrongly_up", "members up that clients cannot use", 0, "members"),
+    Promise("wrongly_down", "members down that clients can use", 0, "members"),
+    Promise("failed", "questions failed once the dead members are out", 0),
+)
 KINDS = Drill(
     "dns-member-kinds",
     "unbound, BIND, dnsmasq and pdns-recursor, stock and hardened, go down and up exactly as their clients would say",
     (
+        Case("default-question", "two upstreams die in turn; health asks a.root-servers.net.", kinds(None), AS_CLIENTS_SAY, headline="failed", members=12),
         Case(
-            "stock-and-hardened",
-            "eight resolvers on two upstreams; one upstream after the other dies and comes back",
-            kinds,
-            (
-                Promise("wrongly_up", "members up that clients cannot use", 0, "members"),
-                Promise("wrongly_down", "members down that clients can use", 0, "members"),
-                Promise("failed", "questions failed once the dead members are out", 0),
-            ),
+            "own-question",
+            "two upstreams die in turn; health asks a name of one's own with a short TTL",
+            kinds("up.health.example."),
+            AS_CLIENTS_SAY,
             headline="failed",
             members=12,
         ),

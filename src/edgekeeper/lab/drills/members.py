@@ -5,8 +5,9 @@ from __future__ import annotations
 import signal
 
 from edgekeeper.lab.certs import Authority
-from edgekeeper.lab.drill import Case, Drill, Measured, Script, Side
+from edgekeeper.lab.drill import Case, Drill, Script
 from edgekeeper.lab.edges import PlainEdge, ProductEdge
+from edgekeeper.lab.outcome import Measured, Side
 from edgekeeper.lab.referee import Promise
 from edgekeeper.lab.stage import Stage
 from edgekeeper.lab.topology import FRONT

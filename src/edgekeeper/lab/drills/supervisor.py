@@ -6,11 +6,12 @@ import asyncio
 import signal
 import time
 
-from edgekeeper.lab.drill import Case, Drill, Measured, Script, Side
+from edgekeeper.lab.drill import Case, Drill, Script
 from edgekeeper.lab.drills.changes import NOTHING_LOST, SAME_ENGINE
 from edgekeeper.lab.drills.members import DOT, edge_up_dot
 from edgekeeper.lab.edges import PlainEdge, ProductEdge
 from edgekeeper.lab.faults import engines_in
+from edgekeeper.lab.outcome import Measured, Side
 from edgekeeper.lab.referee import Promise
 from edgekeeper.lab.stage import Stage
 from edgekeeper.lab.topology import FRONT

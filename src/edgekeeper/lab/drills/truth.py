@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
-from edgekeeper.lab.drill import Case, Drill, Measured, Side
+from edgekeeper.lab.drill import Case, Drill
 from edgekeeper.lab.edges import PlainEdge, ProductEdge
+from edgekeeper.lab.outcome import Measured, Side
 from edgekeeper.lab.referee import Promise
 from edgekeeper.lab.stage import MEMBER_PORT, Stage
 from edgekeeper.lab.topology import FRONT, MEMBERS

@@ -1,0 +1,120 @@
+"""A connection to a target: opened with its times taken, answers matched to questions, kept or thrown away.
+
+A kept one is not closed when an answer is late: clients of long-lived connections do not do so
+either, and a probe that did would never see a session that is pinned to something dead.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import ssl
+import time
+from collections import OrderedDict
+from dataclasses import dataclass, field
+
+from edgekeeper.probe.target import Target
+
+_PENDING = 1000
+
+
+class AnswerError(Exception):
+    """An answer came and says no; its text is what it says."""
+
+
+@dataclass(slots=True)
+class Wire:
+    """One open connection; ``pending`` are the questions under way by their key, oldest first."""
+
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+    connect_ms: float
+    tls_ms: float | None
+    pending: OrderedDict[int, asyncio.Future[bytes]] = field(default_factory=OrderedDict)
+    reading: asyncio.Task[None] | None = None
+
+    @property
+    def closed(self) -> bool:
+        """Whether the other side has ended it."""
+        return self.reader.at_eof() or self.writer.is_closing() or (self.reading is not None and self.reading.done())
+
+    def expect(self, key: int) -> asyncio.Future[bytes]:
+        """A place for the answer with this key."""
+        while len(self.pending) >= _PENDING:
+            self.pending.popitem(last=False)[1].cancel()
+        future: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+        self.pending[key] = future
+        return future
+
+    def arrived(self, key: int | None, data: bytes) -> None:
+        """An answer came: for the question with this key, or (None) for the oldest."""
+        if key is None and self.pending:
+            key = next(iter(self.pending))
+        future = self.pending.pop(key, None) if key is not None else None
+        if future is not None and not future.done():
+            future.set_result(data)
+
+    def lost(self, error: BaseException) -> None:
+        """The connection ended: so did every question under way."""
+        while self.pending:
+            _, future = self.pending.popitem(last=False)
+            if not future.done():
+                future.set_exception(error)
+                future.exception()  # one that nobody waits for any more is no error of ours
+
+    async def close(self) -> None:
+        """Close it for good, without waiting for the other side."""
+        if self.reading is not None:
+            self.reading.cancel()
+        self.writer.transport.abort()
+        with contextlib.suppress(OSError, ssl.SSLError):
+            await self.writer.wait_closed()
+
+
+async def open_wire(target: Target, context: ssl.SSLContext | None) -> Wire:
+    """Connect, and shake hands where the target wants TLS. One address, one attempt: a probe hides nothing."""
+    began = time.monotonic()
+    reader, writer = await asyncio.open_connection(target.host, target.port)
+    connected = time.monotonic()
+    tls_ms: float | None = None
+    if context is not None:
+        try:
+            await writer.start_tls(context, server_hostname=target.sni)
+        except BaseException:
+            writer.transport.abort()
+            raise
+        tls_ms = (time.monotonic() - connected) * 1000
+    return Wire(reader, writer, (connected - began) * 1000, tls_ms)
+
+
+def tls_context(target: Target) -> ssl.SSLContext | None:
+    """The context for a target that wants TLS; ``verify=no`` accepts any certificate."""
+    if target.transport != "tls":
+        return None
+    context = ssl.create_default_context()
+    if not target.verify:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+def plain_words(err: BaseException) -> str:
+    """An error as people say it: refused, timed out, TLS, reset, no such name, no route."""
+    match err:
+        case TimeoutError():
+            return "timed out (no answer: a black hole, or too slow)"
+        case ssl.SSLCertVerificationError():
+            return f"TLS: {err.verify_message}"
+        case ssl.SSLError():
+            return f"TLS: {getattr(err, 'reason', None) or 'handshake failed'}"
+        case ConnectionRefusedError():
+            return "refused"
+        case ConnectionResetError() | BrokenPipeError() | asyncio.IncompleteReadError() | ConnectionAbortedError():
+            return "connection ended"
+        case socket.gaierror():
+            return "no such name"
+        case OSError():
+            return (err.strerror or str(err) or type(err).__name__).lower()
+        case _:
+            return str(err) or type(err).__name__

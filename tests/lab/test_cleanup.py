@@ -1,0 +1,155 @@
+"""Whatever happens to a run, the next one leaves nothing behind: no namespace, no process, no folder."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+
+from edgekeeper.lab import netns
+from edgekeeper.lab.actors import Actor
+from edgekeeper.lab.topology import edge_plan, owner
+
+pytestmark = [pytest.mark.root, pytest.mark.timeout(120)]
+
+RUNNER = """
+import asyncio, os, sys
+from edgekeeper.lab import netns
+from edgekeeper.lab.actors import Actor
+from edgekeeper.lab.topology import edge_plan
+
+async def main():
+    with netns.folder(7) as folder:
+        async with netns.Net(edge_plan(2), serial=7) as net:
+            one = await Actor.start(net, "members", "sleeper", ["sleep", "600"], folder=folder)
+            two = await Actor.start(net, "edge", "deaf", ["sh", "-c", "trap '' TERM HUP; while :; do sleep 600; done"], folder=folder)
+            print(one.pid, two.pid, folder, flush=True)
+            await asyncio.sleep(600)
+
+asyncio.run(main())
+"""
+
+
+@pytest.fixture(autouse=True)
+def _root() -> None:
+    if os.geteuid() != 0:
+        pytest.fail("these tests make network namespaces; run them as root")
+
+
+def mine(pid: int) -> list[str]:
+    """The namespaces that a runner made."""
+    names = [p.name for p in Path("/run/netns").iterdir()] if Path("/run/netns").is_dir() else []
+    return [n for n in names if (owner(n) or (0, 0))[0] == pid]
+
+
+def gone(pid: int) -> bool:
+    """Whether a process has ended (a zombie that nobody reaps counts)."""
+    return netns.start_time(pid) is None
+
+
+def start_runner() -> tuple[subprocess.Popen[str], list[int], Path]:
+    runner = subprocess.Popen([sys.executable, "-c", RUNNER], stdout=subprocess.PIPE, text=True)
+    assert runner.stdout is not None
+    one, two, folder = runner.stdout.readline().split()
+    runner.stdout.close()
+    return runner, [int(one), int(two)], Path(folder)
+
+
+def test_kill_9_leaves_things_and_the_next_run_sweeps_them_and_only_them() -> None:
+    other, other_pids, other_folder = start_runner()
+    runner, pids, folder = start_runner()
+    try:
+        runner.kill()
+        runner.wait()
+        assert len(mine(runner.pid)) == 3, "kill -9 leaves the namespaces: there is something to sweep"
+        assert not gone(pids[0])
+        assert folder.exists()
+        swept = asyncio.run(netns.sweep())
+        assert set(swept) >= {str(folder)}
+        assert mine(runner.pid) == []
+        assert all(gone(p) for p in pids)
+        assert not folder.exists()
+        assert len(mine(other.pid)) == 3, "a live run beside it is left alone"
+        assert not any(gone(p) for p in other_pids)
+        assert other_folder.exists()
+    finally:
+        other.kill()
+        other.wait()
+        asyncio.run(netns.sweep())
+    assert mine(other.pid) == []
+
+
+def test_an_interrupted_run_cleans_up_after_itself() -> None:
+    runner, pids, folder = start_runner()
+    runner.send_signal(signal.SIGINT)
+    runner.wait(timeout=20)
+    assert mine(runner.pid) == []
+    assert all(gone(p) for p in pids)
+    assert not folder.exists()
+
+
+def test_the_host_never_sees_an_interface() -> None:
+    before = sorted(p.name for p in Path("/sys/class/net").iterdir())
+
+    async def look() -> tuple[list[str], str]:
+        async with netns.Net(edge_plan(3), serial=8) as net:
+            return sorted(p.name for p in Path("/sys/class/net").iterdir()), await net.ip("edge", "-br", "link")
+
+    during, inside = asyncio.run(look())
+    assert during == before
+    assert "clients" in inside
+    assert mine(os.getpid()) == []
+
+
+def test_a_setup_that_fails_half_way_leaves_nothing() -> None:
+    plan = edge_plan(1)
+    net = netns.Net(plan, serial=9)
+    net.name["members"] = net.name["client"]  # two namespaces of one name: the second cannot be made
+
+    async def make() -> None:
+        async with net:
+            pass
+
+    with pytest.raises(Exception, match="failed"):
+        asyncio.run(make())
+    assert mine(os.getpid()) == []
+
+
+def test_stop_escalates_and_wakes_a_frozen_one() -> None:
+    async def run() -> tuple[int, int, float]:
+        with netns.folder(10) as folder:
+            async with netns.Net(edge_plan(1), serial=10) as net:
+                frozen = await Actor.start(net, "edge", "frozen", ["sleep", "600"], folder=folder)
+                frozen.signal(signal.SIGSTOP)
+                deaf = await Actor.start(net, "edge", "deaf", ["sh", "-c", "trap '' TERM; echo ready; while :; do sleep 0.1; done"], folder=folder)
+                while not deaf.log.read_bytes():  # noqa: ASYNC110 - a file has no event
+                    await asyncio.sleep(0.01)
+                began = time.monotonic()
+                return await frozen.stop(), await deaf.stop(0.5), time.monotonic() - began
+
+    code, forced, took = asyncio.run(run())
+    assert code == -signal.SIGTERM
+    assert forced == -signal.SIGKILL
+    assert took < 3
+
+
+def test_folders_of_dead_runs_go_and_strangers_stay() -> None:
+    stranger = Path(tempfile.mkdtemp(prefix="ekdx-"))
+    old = Path(tempfile.gettempdir()) / "ekd-4194304-1-5-files"
+    old.mkdir()
+    try:
+        asyncio.run(netns.sweep())
+        assert not old.exists()
+        assert stranger.exists()
+    finally:
+        with contextlib.suppress(OSError):
+            old.rmdir()
+        stranger.rmdir()

@@ -19,13 +19,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "tests")]
 
-from process.edge import dnsdist, edge, until  # noqa: E402 - after the path is set
-
 from edgekeeper.config.dns import Dns  # noqa: E402
 from edgekeeper.dns.build import Build, detect  # noqa: E402
 from edgekeeper.engines.dnsdist import api, view  # noqa: E402
 from edgekeeper.engines.dnsdist.topology import build  # noqa: E402
 from edgekeeper.model.backend import Member  # noqa: E402
+from process.edge import dnsdist, edge, until  # noqa: E402 - after the path is set
 
 SUITES = ("debian12", "debian13", "testing")
 Row = tuple[str, str, str, bool]
@@ -113,9 +112,7 @@ def main() -> int:
     """Measure everything, print a table, and write it to the file that is named; 1 when a limit is broken."""
     rows = cold_start()
     for suite in SUITES:
-        dns = Dns.model_validate(
-            {"listen": ["127.0.0.1:53"], "members": {"static": ["127.0.0.1:5300"]}, "engine": {"binary": dnsdist(suite)}}
-        )
+        dns = Dns.model_validate({"listen": ["127.0.0.1:53"], "members": {"static": ["127.0.0.1:5300"]}, "engine": {"binary": dnsdist(suite)}})
         found = asyncio.run(detect(dns))
         rows += render(found, suite) + change(found, suite)
     rows += idle()

@@ -57,17 +57,22 @@ async def run(role: Role) -> None:
 
 
 async def kept_alive(name: str, work: Callable[[], Awaitable[None]], failed: Callable[[str | None], None]) -> None:
-    """Run a watcher for ever: what it raises is told and tried again, because the engine must not suffer for it."""
+    """Run a watcher for ever: what it raises is told and tried again, because the engine must not suffer for it.
+
+    ``failed`` is told why, and None once the work is done, or has gone on for as long as a pause lasts.
+    """
+    loop = asyncio.get_running_loop()
     while True:
+        well = loop.call_later(RETRY_S, failed, None)
         try:
             await work()
             failed(None)
             return
         except EdgekeeperError as err:
             failed(f"{name} failed: {err}; trying again in {RETRY_S:g} s")
-        except asyncio.CancelledError:
-            raise
         except Exception as err:  # noqa: BLE001 - a bug in a watcher must not end the supervisor
             emit(Event.INTERNAL_ERROR, f"{name} failed: {type(err).__name__}: {err}; trying again in {RETRY_S:g} s", level=ERROR)
             failed(f"{name} failed: {type(err).__name__}; trying again in {RETRY_S:g} s")
+        finally:
+            well.cancel()
         await asyncio.sleep(RETRY_S)

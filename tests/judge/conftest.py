@@ -124,6 +124,7 @@ class Answerer:
     def __init__(self, text: str) -> None:
         self.text, self.rcode, self.silent, self.deaf_to = text, 0, False, b""
         self.heard: list[bytes] = []
+        self.slow_s = 0.0
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._socket.bind(("127.0.0.1", 0))
         self.port = int(self._socket.getsockname()[1])
@@ -148,8 +149,17 @@ class Answerer:
                 end += asked[end] + 1
             data = bytes([len(self.text)]) + self.text.encode()
             answer = b"\xc0\x0c\x00\x10\x00\x01\x00\x00\x00\x01" + len(data).to_bytes(2, "big") + data
-            head = asked[:2] + (0x8180 | self.rcode).to_bytes(2, "big") + bytes.fromhex("0001000100000000")
-            self._socket.sendto(head + asked[12 : end + 5] + answer, who)
+            rcode = self.rcode if asked[end + 4] == 1 else 0  # what is asked in class CH is answered
+            head = asked[:2] + (0x8180 | rcode).to_bytes(2, "big") + bytes.fromhex("0001000100000000")
+            packet = head + asked[12 : end + 5] + answer
+            if self.slow_s and b"health" not in asked:
+                threading.Timer(self.slow_s, self._send, (packet, who)).start()
+            else:
+                self._send(packet, who)
+
+    def _send(self, packet: bytes, who: Any) -> None:
+        with contextlib.suppress(OSError):
+            self._socket.sendto(packet, who)
 
     def close(self) -> None:
         with contextlib.suppress(OSError):

@@ -117,6 +117,17 @@ def test_an_answer_that_resolves_nothing_is_no_health(dnsdist, answerer, rcode):
     assert up(dnsdist, seat, {"a"}) == {"a"}
 
 
+@pytest.mark.parametrize("rcode", [SERVFAIL, 3, REFUSED])
+def test_members_that_all_fail_the_question_stay_up_while_they_live(dnsdist, answerer, rcode):
+    """Without must_resolve alone a SERVFAIL would still take them down, on every version."""
+    ill, dead = answerer("a"), answerer("b")
+    ill.rcode = rcode
+    topology = dnsdist.topology((member("a", ill), member("b", dead)), health=HEALTH, forgiving=True)
+    seat, _ = dnsdist.start(topology)
+    dead.silent = True
+    assert up(dnsdist, seat, {"a"}) == {"a"}
+
+
 def test_expired_answers_are_served_while_nobody_is_up(dnsdist, answerer):
     one = answerer("a")
     topology = dnsdist.topology((member("a", one),), health=HEALTH, stale_ttl="1h")

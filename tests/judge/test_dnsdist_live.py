@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 import time
 from dataclasses import replace
 
@@ -131,6 +132,30 @@ def test_a_member_that_joins_when_nobody_is_up_serves_at_once(dnsdist, answerer)
     new = dnsdist.topology((Member("ns-b", "127.0.0.1", well.port),), listen=listen)
     assert asyncio.run(dnsdist.hands.live(old, new, seat)) is None
     assert server_states(dnsdist, seat) == {"ns-b": True}
+
+
+@pytest.mark.parametrize("how", ["leaves", "is changed"])
+def test_a_member_that_goes_still_answers_what_it_was_asked(dnsdist, answerer, how):
+    slow, other = answerer("ns-a"), answerer("ns-b")
+    slow.slow_s = 1.2
+    members = (Member("ns-a", "127.0.0.1", slow.port), Member("ns-b", "127.0.0.1", other.port))
+    said = {"listen": dnsdist.dns().listen, "health": {"name": "health.example.", "type": "TXT"}, "retry": "off"}
+    old = dnsdist.topology(members, **said)
+    new = dnsdist.topology(members[1:], **said) if how == "leaves" else dnsdist.topology(members, forgiving=True, **said)
+    seat, _ = dnsdist.start(old)
+    host, _, port = old.listeners[0].address.rpartition(":")
+    asked = [bytes([0x12, number]) + bytes.fromhex("0100000100000000000002") + b"n%d" % number + bytes.fromhex("0000100001") for number in range(10)]
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
+        client.connect((host, int(port)))
+        client.settimeout(3)
+        for packet in asked:
+            client.send(packet)
+        time.sleep(0.2)
+        assert any(b"health" not in packet for packet in slow.heard), "the slow one was asked nothing: the test says nothing"
+        began = time.monotonic()
+        assert asyncio.run(dnsdist.hands.live(old, new, seat)) is None
+        assert time.monotonic() - began < 6
+        assert {client.recv(512)[1] for _ in asked} == set(range(10))
 
 
 def test_commands_that_fail_and_keys_that_are_anothers_are_errors(dnsdist):

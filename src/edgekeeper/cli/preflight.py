@@ -144,4 +144,3 @@ def _certificate(dns: Dns, doubts: list[str]) -> dnsdist_topology.Certificate | 
             msg = f"dns.tls: {refusal}"
             raise UsageError(msg)
     return dnsdist_topology.Certificate(chain, key, "check")
-

@@ -75,8 +75,8 @@ def _dns_rules(dns: Dns) -> list[Rule]:
     for address, where in _twice([f"{m.host}:{m.port}" for m in members]):
         out.append(Rule(("members", "static", where), f"the address {address} is taken by another member"))
     out += _health_rules(dns)
-    listens = [*dns.listen, *dns.tls.dot, *dns.tls.doh]
-    for address, _ in _twice(listens):
+    streams, datagrams = [*dns.listen, *dns.tls.dot, *dns.tls.doh], [*dns.listen, *dns.tls.doq, *dns.tls.doh3]
+    for address in dict.fromkeys(address for address, _ in (*_twice(streams), *_twice(datagrams))):
         out.append(Rule(("listen",), f"{address} is listened on twice"))
     return out
 

@@ -17,7 +17,7 @@ from cryptography import x509
 from edgekeeper.config.dns import Tls
 from edgekeeper.engines.dnsdist import certificates
 from edgekeeper.engines.dnsdist.topology import Certificate
-from edgekeeper.errors import EdgekeeperError, UsageError
+from edgekeeper.errors import EdgekeeperError, StepFailedError, UsageError
 from edgekeeper.host.files import make_folder, point, read_text, write_text
 
 LIMIT = 1 << 20
@@ -55,7 +55,11 @@ class CertificateStore:
                 shutil.rmtree(target, ignore_errors=True)
             told = refusal.replace(str(target / "tls.crt"), str(source / tls.certificate)).replace(str(target / "tls.key"), str(source / tls.key))
             raise UsageError(told)
-        point(self._folder / "live", name)
+        try:
+            point(self._folder / "live", name)
+        except OSError as err:
+            msg = f"{self._folder}/live cannot be made to name the new certificate: {err.strerror or err}"
+            raise StepFailedError(msg) from err
         for old in self._folder.iterdir():
             if old.is_dir() and not old.is_symlink() and old.name != name:
                 shutil.rmtree(old, ignore_errors=True)

@@ -68,6 +68,7 @@ class Inputs:
         self._store = CertificateStore(state / "tls")
         self._answered: set[str] = set()
         self._reader = ZoneReader(dns.zones, dns.proxy_protocol not in (None, "off"))
+        self._zone_memory = ""
 
     # members ------------------------------------------------------------------------------
 
@@ -163,9 +164,7 @@ class Inputs:
         members = self.members
         self.seen = await observe(members, asked, proxy=proxy, deadline_s=self.dns.health.timeout)
         before, resting = self.judgement, self.heard.resting
-        self.judgement = desired.judge(
-            members, self.seen, was_forgiving=before.forgiving, first=first, question=" ".join(asked), identity=self.dns.identity
-        )
+        self.judgement = desired.judge(members, self.seen, was_forgiving=before.forgiving, first=first, question=" ".join(asked), identity=self.dns.identity)
         self.heard = desired.listen_to(self.heard, members, self.seen)
         self._answered |= {m.name for m in members if self.judgement.identity.get(m.address) == "same"}
         for name in ("health question", "identity"):
@@ -236,20 +235,25 @@ class Inputs:
             for address in reader.silent - told:
                 emit(Event.ZONES_CHANGED, f"{address} has no zones endpoint (404); the static list remains")
             told |= reader.silent
-            stale = changed_serials(self.zones, found.serials)
-            if stale:
-                self.flush(stale)
-            if set(found.serials) != set(self.zones):
-                new, gone = set(found.serials) - set(self.zones), set(self.zones) - set(found.serials)
-                why = f"{len(new)} zones are new, {len(gone)} are gone, {len(found.serials)} in all"
-                emit(Event.ZONES_CHANGED, why)
-                self._journal.write(Entry("dns", Event.ZONES_CHANGED, "zones", "act", why))
-                self.zones = found.serials
-                self._changed()
-            if found.serials != self.zones or stale:
-                pass
-            self.zones = found.serials
+            self.take_zones(found.serials)
             await asyncio.sleep(every)
+
+    def take_zones(self, found: Mapping[str, int | None]) -> None:
+        """These are the zones now: what is cached of changed ones is flushed, another set is routed, and both are remembered."""
+        before, self.zones = self.zones, found
+        stale = changed_serials(before, found)
+        if stale:
+            self.flush(stale)
+        if set(found) != set(before):
+            why = f"{len(set(found) - set(before))} zones are new, {len(set(before) - set(found))} are gone, {len(found)} in all"
+            emit(Event.ZONES_CHANGED, why)
+            self._journal.write(Entry("dns", Event.ZONES_CHANGED, "zones", "act", why))
+            self._changed()
+        memory = json.dumps({"schema": 1, "known": self._reader.known, "serials": self._reader.serials})
+        if memory != self._zone_memory:
+            with contextlib.suppress(EdgekeeperError):
+                write_text(self._state / ZONES, memory)
+                self._zone_memory = memory
 
     def read_certificate(self) -> None:
         """Check the pair in the config's folder; a good one is used, a bad one keeps the one before."""

@@ -9,7 +9,7 @@ from edgekeeper.config.root import Root
 from edgekeeper.dns import drained
 from edgekeeper.dns.desired import may_drain
 from edgekeeper.dns.visit import members, running, states
-from edgekeeper.errors import EdgekeeperError, MissingError, RefusedError, StepFailedError
+from edgekeeper.errors import EdgekeeperError, MissingError, RefusedError, StepFailedError, UsageError
 from edgekeeper.host.clock import SystemClock
 
 LOOK_S = 0.1
@@ -20,12 +20,16 @@ async def change(root: Root, name: str, *, drain: bool, force: bool, wait_s: flo
     assert root.dns is not None  # noqa: S101 - the command has checked it
     folder = Path(root.state_dir) / "dns"
     found, _, _ = await members(root.dns, SystemClock())
+    try:
+        gone = drained.read(folder).names
+    except UsageError:  # damaged: this change writes it anew
+        gone = frozenset({name} if not drain else ())
     if drain:
-        refusal = may_drain(name, found, drained.read(folder).names, await states(root))
+        refusal = may_drain(name, found, gone, await states(root))
         known = any(name in (m.name, m.address) for m in found)
         if refusal is not None and not (force and known):
             raise RefusedError(refusal)
-    elif name not in drained.read(folder).names:
+    elif name not in gone:
         return f"{name} is not drained; nothing was changed"
     drained.change(folder, name, drain=drain, force=force)
     word = "drained" if drain else "back in service"

@@ -41,7 +41,16 @@ class DnsRole:
     """``edgekeeper dns run``. ``reload_config`` reads the file again (only commands may)."""
 
     def __init__(
-        self, root: Root, node: str, run_dir: Path, clock: Clock, journal: Journal, reload_config: Callable[[], Root], *, build: Build, api_key_out: tuple[str, int] | None
+        self,
+        root: Root,
+        node: str,
+        run_dir: Path,
+        clock: Clock,
+        journal: Journal,
+        reload_config: Callable[[], Root],
+        *,
+        build: Build,
+        api_key_out: tuple[str, int] | None,
     ) -> None:
         assert root.dns is not None  # noqa: S101 - the command has checked it
         self.root = root
@@ -270,4 +279,3 @@ def pass_on(line: str) -> None:
     fields = parse_log(line)
     level = {"Error": ERROR, "Critical": ERROR, "Alert": ERROR, "Emergency": ERROR, "Warning": WARNING}.get(fields.get("prio", ""), INFO)
     emit(Event.ENGINE_LOG, fields.pop("msg", line), level=level, **{f"dnsdist_{k.replace('.', '_')}": v for k, v in fields.items() if k != "ts"})
-

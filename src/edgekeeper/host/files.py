@@ -122,7 +122,11 @@ def _private_mount(path: Path) -> bool:
 @contextlib.contextmanager
 def locked(path: Path, what: str) -> Iterator[None]:
     """Hold an exclusive lock on a file, or raise LockHeldError at once and say who holds it."""
-    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as err:
+        msg = f"{path} cannot be locked: {err.strerror or err}; {what} is not started"
+        raise MissingError(msg) from err
     try:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -130,8 +134,9 @@ def locked(path: Path, what: str) -> Iterator[None]:
             holder = os.pread(handle, 32, 0).decode("ascii", "replace").strip() or "unknown"
             msg = f"{what} is already running (pid {holder}); this one ends. A stopped one counts as running: kill -CONT or kill -KILL {holder}"
             raise LockHeldError(msg) from err
-        os.ftruncate(handle, 0)
-        os.pwrite(handle, str(os.getpid()).encode(), 0)
+        with contextlib.suppress(OSError):  # a full disk: then nobody is told who holds it, and it is held all the same
+            os.ftruncate(handle, 0)
+            os.pwrite(handle, str(os.getpid()).encode(), 0)
         yield
     finally:
         os.close(handle)

@@ -19,6 +19,8 @@ from pathlib import Path
 from edgekeeper.errors import MissingError, StepFailedError
 
 _OUTPUT_LIMIT = 262_144
+_KILL_DEADLINE_S = 10.0
+"""After KILL only a process that hangs in the kernel (a dead disk, NFS) is still there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +50,9 @@ async def run(argv: Sequence[str], deadline_s: float, env: Mapping[str, str] | N
         if process.returncode is None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
-            await process.wait()
+            with contextlib.suppress(TimeoutError):  # one that left its session may keep the output open
+                async with asyncio.timeout(1):
+                    await process.wait()
     return Finished(process.returncode or 0, output[:_OUTPUT_LIMIT].decode("utf-8", "replace"))
 
 
@@ -66,12 +70,13 @@ class Process:
     """A running process that may or may not be our child."""
 
     def __init__(self, pid: int, started: int, child: subprocess.Popen[bytes] | None = None) -> None:
+        self._pidfd = -1
         self.pid = pid
         self.started = started
         self._child = child
         self._pidfd = os.pidfd_open(pid)
         if start_time(pid) != started and child is None:
-            os.close(self._pidfd)
+            self.close()
             raise ProcessLookupError(pid)
 
     @classmethod
@@ -90,8 +95,9 @@ class Process:
 
     def signal(self, number: int) -> None:
         """Send a signal; a process that is gone is no error."""
-        with contextlib.suppress(ProcessLookupError, OSError):
-            signal.pidfd_send_signal(self._pidfd, number)
+        if self._pidfd >= 0:
+            with contextlib.suppress(OSError):
+                signal.pidfd_send_signal(self._pidfd, number)
 
     async def wait(self) -> int | None:
         """Wait for its end; the exit code when it was our child, else None."""
@@ -107,7 +113,7 @@ class Process:
         return self._child.wait() if self._child is not None else None
 
     async def stop(self, deadline_s: float) -> str:
-        """TERM, wait, KILL, wait; says which of them ended it."""
+        """TERM, wait, KILL, wait; says which of them ended it. StepFailedError when not even KILL did."""
         if not self.alive():
             return "was already gone"
         self.signal(signal.SIGTERM)
@@ -117,28 +123,46 @@ class Process:
                 await self.wait()
                 return "ended on TERM"
         self.signal(signal.SIGKILL)
-        async with asyncio.timeout(10):
-            await self.wait()
+        try:
+            async with asyncio.timeout(_KILL_DEADLINE_S):
+                await self.wait()
+        except TimeoutError as err:
+            msg = f"pid {self.pid} is still there {_KILL_DEADLINE_S:g} s after KILL (it hangs in the kernel); it is tried again"
+            raise StepFailedError(msg) from err
         return f"did not end within {deadline_s:g} s of TERM and was killed"
 
     def close(self) -> None:
         """Let go of it; it runs on."""
-        os.close(self._pidfd)
+        handle, self._pidfd = self._pidfd, -1
+        if handle >= 0:
+            os.close(handle)
+
+    def __del__(self) -> None:
+        """An engine that crashes all night must not use up the descriptors."""
+        self.close()
 
 
 def spawn(argv: Sequence[str], log: Path, env: Mapping[str, str]) -> Process:
     """Start a process in a session of its own, its output appended to ``log``; it outlives us."""
-    handle = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o640)
     try:
-        child = subprocess.Popen(
-            list(argv), stdin=subprocess.DEVNULL, stdout=handle, stderr=handle, start_new_session=True, env=dict(env), close_fds=True
-        )
+        handle = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o640)
+    except OSError as err:
+        msg = f"{log} cannot be opened for the output of {argv[0]}: {err.strerror or err}; it is not started"
+        raise StepFailedError(msg) from err
+    try:
+        child = subprocess.Popen(list(argv), stdin=subprocess.DEVNULL, stdout=handle, stderr=handle, start_new_session=True, env=dict(env), close_fds=True)
     except OSError as err:
         msg = f"{argv[0]} cannot be started: {err.strerror or err}"
         raise MissingError(msg) from err
     finally:
         os.close(handle)
-    return Process(child.pid, start_time(child.pid) or 0, child)
+    try:
+        return Process(child.pid, start_time(child.pid) or 0, child)
+    except OSError as err:  # no descriptor is left: one that cannot be watched must not run
+        child.kill()
+        child.wait()
+        msg = f"{argv[0]} cannot be watched: {err.strerror or err}; it was ended again"
+        raise StepFailedError(msg) from err
 
 
 def marked(name: str, value: str) -> list[tuple[int, int]]:

@@ -82,7 +82,11 @@ def attach(pid: int, listens: Sequence[str], count: dict[str, int], first: dict[
         )  # fmt: skip
         buffer = ctypes.create_string_buffer(program)
         fprog = struct.pack("HL", 4, ctypes.addressof(buffer))
-        for fd in sockets(pid, listen)[:1]:
+        found = sockets(pid, listen)
+        if not found:
+            msg = f"pid {pid} has no UDP socket on {listen}"
+            raise MissingError(msg)
+        for fd in found[:1]:
             with _borrowed(pid, fd) as borrowed:
                 borrowed.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_REUSEPORT_CBPF, fprog)
 

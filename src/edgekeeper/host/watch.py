@@ -43,10 +43,11 @@ async def _changes(files: list[Path], seen: list[_Fingerprint], every_s: float, 
             inotify = stack.enter_context(Inotify())
         watched: set[Path] = set()
         while True:
-            for folder in {f.parent for f in files} - watched if inotify is not None else ():
-                with contextlib.suppress(OSError):
-                    inotify.add_watch(folder, _MASK)
-                    watched.add(folder)
+            if inotify is not None:
+                for folder in {f.parent for f in files} - watched:
+                    with contextlib.suppress(OSError):
+                        inotify.add_watch(folder, _MASK)
+                        watched.add(folder)
             now = [fingerprint(f) for f in files]  # after the watch is set, so that nothing falls between
             if now != seen or (remind_s is not None and clock() - yielded >= remind_s):
                 seen, yielded = now, clock()

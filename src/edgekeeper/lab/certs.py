@@ -80,5 +80,5 @@ class Authority:
             public_key=public,
             serial_number=x509.random_serial_number(),
             not_valid_before=now - _DAY,
-            not_valid_after=now + _DAY,
+            not_valid_after=now + 90 * _DAY,
         )

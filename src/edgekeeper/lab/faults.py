@@ -1,4 +1,4 @@
-"""What a drill does to processes and cables, and how it looks at the processes on its stage."""
+"""What a drill does to a machine, and how it looks at the processes on its stage."""
 
 from __future__ import annotations
 
@@ -27,16 +27,6 @@ def engines_in(stage: Stage) -> tuple[int, ...]:
     return tuple(found)
 
 
-async def black_hole(stage: Stage, address: str) -> None:
-    """Packets from the edge to one member vanish without an error, as behind a dead cable."""
-    await stage.net.ip("edge", "route", "add", "blackhole", f"{address}/32")
-
-
-async def heal(stage: Stage, address: str) -> None:
-    """Undo ``black_hole``."""
-    await stage.net.ip("edge", "route", "delete", "blackhole", f"{address}/32")
-
-
-async def pull_cable(stage: Stage, namespace: str, interface: str) -> None:
-    """Take one end of a cable down."""
-    await stage.net.ip(namespace, "link", "set", interface, "down")
+async def take_host(stage: Stage, address: str) -> None:
+    """A member's machine is gone at once: nobody holds its address, packets to it vanish until ARP notices."""
+    await stage.net.ip("members", "address", "delete", f"{address}/24", "dev", "edge")

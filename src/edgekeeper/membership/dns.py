@@ -7,10 +7,11 @@ from typing import Any
 
 import dns.asyncresolver
 import dns.exception
+import dns.nameserver
 import dns.resolver
 
 from edgekeeper.config.dns import DnsSource as Wanted
-from edgekeeper.config.kinds import split_host_port
+from edgekeeper.config.kinds import check_node, split_host_port
 from edgekeeper.errors import MissingError
 from edgekeeper.model.backend import Member, Membership
 from edgekeeper.ports import Clock
@@ -22,9 +23,7 @@ def resolver(servers: tuple[str, ...] = ()) -> dns.asyncresolver.Resolver:
     """A resolver with a deadline; the system's name servers when none are given."""
     found = dns.asyncresolver.Resolver(configure=not servers)
     if servers:
-        pairs = [split_host_port(server) for server in servers]
-        found.nameservers = [host for host, _ in pairs]
-        found.nameserver_ports = dict(pairs)
+        found.nameservers = [dns.nameserver.Do53Nameserver(*split_host_port(server)) for server in servers]
     found.lifetime = DEADLINE_S
     found.timeout = DEADLINE_S / 2
     return found
@@ -75,7 +74,10 @@ class DnsSource:
         answers = await asyncio.gather(*(addresses(target, servers=self._wanted.servers) for target, _ in targets))
         members = []
         for (target, port), found in zip(targets, answers, strict=True):
-            name = target.split(".")[0] if len(found) == 1 else ""
+            if not found:  # left out, it would be a partial view: a healthy server gone because of one late record
+                msg = f"{self._wanted.name} SRV names {target}, which has no addresses; the set is not used before all have some"
+                raise MissingError(msg)
+            name = _node(target) if len(found) == 1 else ""
             members += [Member(name, address, port) for address in found]
         names = [m.name for m in members]
         return [m if names.count(m.name) == 1 else Member("", m.host, m.port) for m in members]
@@ -83,3 +85,11 @@ class DnsSource:
     async def changed(self) -> None:
         """When the period is over."""
         await asyncio.sleep(self._wanted.every)
+
+
+def _node(target: str) -> str:
+    """The first label as a node's name; empty where it cannot be one (names of DNS may hold anything)."""
+    try:
+        return check_node(target.split(".", maxsplit=1)[0])
+    except ValueError:
+        return ""

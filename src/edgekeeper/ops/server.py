@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import hmac
+import socket
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,11 +43,20 @@ class _KnowsItsClient(H11Protocol):
 
 
 class _Server(uvicorn.Server):
-    """A server that leaves signals to its owner."""
+    """A server that leaves signals to its owner, and says where it listens once it does."""
+
+    listen = ""
 
     @override
-    def install_signal_handlers(self) -> None:  # type: ignore[misc, unused-ignore]
-        return
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            emit(Event.OPS_LISTENING, f"health, status and metrics on {self.listen}")
+
+    @override
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
 
 
 def pages(voice: Voice, token: str | None, *, certificates: bool) -> Starlette:
@@ -104,8 +115,13 @@ async def serve(ops: Ops, default_listen: str, voice: Voice, token: str | None) 
         ssl_ca_certs=ops.client_ca,
         ssl_cert_reqs=ssl.CERT_OPTIONAL if ops.client_ca else ssl.CERT_NONE,
     )
+    try:
+        config.load()
+    except (OSError, ssl.SSLError) as err:
+        msg = f"ops cannot serve HTTPS with {ops.certificate}, {ops.key}: {err.strerror or err}; nothing is served on {listen}, the engine goes on"
+        raise MissingError(msg) from err
     server = _Server(config)
-    emit(Event.OPS_LISTENING, f"health, status and metrics on {listen}")
+    server.listen = listen
     try:
         await server.serve()
     except SystemExit as err:  # uvicorn's way of saying that it could not bind

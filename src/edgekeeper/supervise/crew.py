@@ -17,6 +17,7 @@ from typing import Any
 from edgekeeper.errors import EdgekeeperError
 from edgekeeper.host.files import make_folder, read_text, write_text
 from edgekeeper.host.process import Process, marked, spawn
+from edgekeeper.log import WARNING, Event, emit
 
 SCHEMA = 1
 MARK = "EDGEKEEPER_ENGINE"
@@ -62,7 +63,7 @@ class Crew:
         return names | ({self.applying} if self.applying else set())
 
     def save(self) -> None:
-        """Write the record. It lies in memory (``/run``), so it is not synced."""
+        """Write the record, before what depends on it is done. It lies in memory (``/run``), so it is not synced."""
         record = {
             "schema": SCHEMA,
             "serving": _dump(self.serving),
@@ -97,7 +98,7 @@ class Crew:
             self.beside = hand
         else:
             self.serving = hand
-        self.save()
+        self.note()
         return hand
 
     def moved_on(self, generation: str) -> None:
@@ -105,13 +106,13 @@ class Crew:
         if self.serving is not None:
             self.serving = replace(self.serving, generation=generation)
         self.applying = None
-        self.save()
+        self.note()
 
     def promote(self) -> Hand:
         """The one beside serves from now on; the one that served is the one beside, to be stopped."""
         assert self.beside is not None  # noqa: S101 - the caller has just started it
         self.serving, self.beside = self.beside, self.serving
-        self.save()
+        self.note()
         return self.serving
 
     async def stop(self, hand: Hand, deadline_s: float) -> str:
@@ -121,8 +122,19 @@ class Crew:
             self.serving = None
         if self.beside is hand:
             self.beside = None
-        self.save()
+        self.note()
         return how
+
+    def note(self) -> None:
+        """Write down what has happened already; a record that cannot be written (a full ``/run``) undoes nothing.
+
+        The next supervisor then finds the processes by their environment, and does an unfinished live
+        change once more.
+        """
+        try:
+            self.save()
+        except EdgekeeperError as err:
+            emit(Event.INTERNAL_ERROR, f"the record of the engines is not up to date: {err}", level=WARNING)
 
     def _read(self) -> dict[str, Any]:
         try:

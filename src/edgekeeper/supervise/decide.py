@@ -203,7 +203,9 @@ def _rendered(state: State, event: Rendered) -> Decision:
         return Decision(state, (), "a change is under way; this one is looked at afterwards")
     if state.refused is not None and state.refused.rendered.digest == event.digest:
         return Decision(state, (), f"{event.digest} was refused ({state.refused.why}); {_keep(state)}")
-    if event.digest == state.live and (state.running or state.restart_at is not None):
+    # The same digest at a price: what the engine holds is not certain (an interrupted live change), so it is brought into force again.
+    certain = state.restart_at is not None or (state.running and event.cost is Cost.NOTHING)
+    if event.digest == state.live and certain:
         why = "rendered files are unchanged"
         if state.refused is not None:
             why += "; the refused change was taken back"

@@ -57,7 +57,7 @@ async def follow(path: Path, pass_on: Callable[[str], None]) -> None:
 
 def _read_mark(mark: Path) -> int:
     try:
-        return int(read_text(mark))
+        return max(0, int(read_text(mark)))
     except (EdgekeeperError, ValueError):
         return 0
 

@@ -15,6 +15,7 @@ from typing import Any, assert_never
 
 from edgekeeper import __version__
 from edgekeeper.errors import EdgekeeperError
+from edgekeeper.host.process import Process
 from edgekeeper.log import ERROR, INFO, WARNING, Event, emit
 from edgekeeper.model.entry import Entry
 from edgekeeper.ports import Change, Clock, Cost, Engine, Journal
@@ -37,9 +38,7 @@ def intent_digest(engine: Engine, intent: Any) -> str:
 class Supervisor:
     """Keeps one engine running what its role wants. ``run`` returns when ``stop`` or ``leave`` was called."""
 
-    def __init__(
-        self, role: str, engine: Engine, actor: Actor, clock: Clock, journal: Journal, *, debounce_s: float, count: Count
-    ) -> None:
+    def __init__(self, role: str, engine: Engine, actor: Actor, clock: Clock, journal: Journal, *, debounce_s: float, count: Count) -> None:
         self.role = role
         self.state = mind.State()
         self.why = "starting"
@@ -53,7 +52,7 @@ class Supervisor:
         self._debounce = Debounce(debounce_s)
         self._wanted: Any = None
         self._unreadable: str | None = None
-        self._events: asyncio.Queue[mind.Event] = asyncio.Queue()
+        self._ends: asyncio.Queue[tuple[Process, int | None]] = asyncio.Queue()
         self._wake = asyncio.Event()
         self._ending: str | None = None
         self._urgent = False
@@ -66,7 +65,7 @@ class Supervisor:
             self._wanted = intent
             self._unreadable = None
             self._debounce = noticed(self._debounce, self._clock.monotonic())
-        self._urgent = self._urgent or urgent
+        self._urgent = (self._urgent or urgent) and self._debounce.waiting is not None
         self._wake.set()
 
     def unreadable(self, why: str) -> None:
@@ -114,8 +113,12 @@ class Supervisor:
             why, self._unreadable = self._unreadable, None
             await self._handle(mind.Unreadable(why))
             return
-        if not self._events.empty():
-            await self._handle(self._events.get_nowait())
+        if not self._ends.empty():
+            process, code = self._ends.get_nowait()
+            serving = self.actor.crew.serving
+            if serving is not None and serving.process is process:  # else it was stopped, or exchanged in the meantime
+                self.actor.crew.serving = None
+                await self._handle(mind.Exited(code))
             return
         self._wake.clear()
         with contextlib.suppress(TimeoutError):
@@ -139,11 +142,8 @@ class Supervisor:
 
     def _watch(self, hand: Hand) -> asyncio.Task[None]:
         async def wait() -> None:
-            code = await hand.process.wait()
-            if self.actor.crew.serving is hand:
-                self.actor.crew.serving = None
-                self._events.put_nowait(mind.Exited(code))
-                self._wake.set()
+            self._ends.put_nowait((hand.process, await hand.process.wait()))
+            self._wake.set()
 
         return asyncio.create_task(wait())
 
@@ -162,7 +162,7 @@ class Supervisor:
         for command in decision.commands:
             try:
                 report = await self.actor.do(command)
-            except EdgekeeperError as err:
+            except (EdgekeeperError, OSError) as err:
                 return self._failed(command, str(err))
         self.actor.tidy()
         return report

@@ -46,13 +46,19 @@ class Exchange:
 async def exchange(crew: Crew, plan: Exchange, manner: str) -> Exchanged:
     """Exchange the serving process in the given manner; a refused new one leaves the old one serving."""
     old = crew.serving
+    if crew.beside is not None:  # what an exchange that failed in the middle has left
+        await crew.stop(crew.beside, plan.stop_timeout_s)
     if old is None or manner == "plain":
         return await _plain(crew, plan, old)
     note = ""
     if manner == "steer":
         note = _hold(crew, old, plan.shared)
         manner = "overlap" if note else "steer"
-    new = plan.start(True)
+    try:
+        new = plan.start(True)
+    except EdgekeeperError:
+        release(crew, old)
+        raise
     refusal = await plan.prove(new)
     if refusal is not None:
         await crew.stop(new, plan.stop_timeout_s)
@@ -77,9 +83,9 @@ async def _plain(crew: Crew, plan: Exchange, old: Hand | None) -> Exchanged:
 
 def _hold(crew: Crew, old: Hand, shared: Sequence[str]) -> str:
     """Keep all traffic on the old process; says why not, where it cannot be done."""
-    crew.steering = tuple(shared)
-    crew.save()
     try:
+        crew.steering = tuple(shared)
+        crew.save()
         pid = old.process.pid
         counts = {listen: len(steer.sockets(pid, listen)) for listen in shared}
         steer.attach(pid, shared, counts, dict.fromkeys(shared, 0))
@@ -116,5 +122,5 @@ def release(crew: Crew, hand: Hand) -> str:
     except (EdgekeeperError, OSError) as err:
         return f"a steering program may still be attached to pid {hand.process.pid} ({err}); the next restart tries again"
     crew.steering = ()
-    crew.save()
+    crew.note()
     return ""

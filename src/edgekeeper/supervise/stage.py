@@ -15,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import re
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ from edgekeeper.errors import EdgekeeperError, StepFailedError
 from edgekeeper.host.files import make_folder, point, read_text, sync_folder, write_text
 
 SCHEMA = 1
+_NAME = re.compile(r"[0-9]{6}-[0-9a-zA-Z]{1,8}")
 KEPT = 5
 """Generations that stay on disk beside those in use: enough to see what the last changes were."""
 
@@ -69,9 +71,15 @@ class Stage:
         """The path through the link, as the engine is given it."""
         return self.folder / "current"
 
+    def linked(self) -> str | None:
+        """The name that the link ``current`` holds, whole or damaged."""
+        with contextlib.suppress(OSError):
+            return self.current_path.readlink().name
+        return None
+
     def write(self, digest: str, document: str, files: Mapping[str, str], now: float) -> Generation:
         """Write a candidate whole; StepFailedError (a full disk, say) leaves nothing of it behind."""
-        number = 1 + max((int(p.name.split("-")[0]) for p in self._generations.glob("[0-9]*-*")), default=0)
+        number = 1 + max((int(p.name[:6]) for p in self._every()), default=0)
         name = f"{number:06d}-{digest[:8]}"
         temp = self._generations / f".new-{name}"
         shutil.rmtree(temp, ignore_errors=True)
@@ -125,7 +133,7 @@ class Stage:
 
     def latest(self, digest: str) -> Generation | None:
         """The newest undamaged generation with this digest."""
-        for folder in sorted(self._generations.glob(f"[0-9]*-{digest[:8]}"), reverse=True):
+        for folder in sorted((p for p in self._every() if p.name[7:] == digest[:8]), reverse=True):
             found = self.read(folder.name)
             if found is not None and found.digest == digest:
                 return found
@@ -141,7 +149,11 @@ class Stage:
         for link in ("current", "prev"):
             with contextlib.suppress(OSError):
                 keep.add((self.folder / link).readlink().name)
-        every = sorted(p.name for p in self._generations.glob("[0-9]*-*"))
+        every = sorted(p.name for p in self._every())
         for name in every[:-KEPT]:
             if name not in keep:
                 self.drop(name)
+
+    def _every(self) -> list[Path]:
+        """All folders that are named as generations are; whatever else somebody put there is left alone."""
+        return [p for p in self._generations.iterdir() if _NAME.fullmatch(p.name)]

@@ -113,6 +113,10 @@ def test_no_failure_seen_comes_with_its_bound() -> None:
     assert summary.worst is None
 
 
+def test_bad_answers_do_not_narrow_the_bound() -> None:
+    assert blind_s([sample(0), sample(1, ok=False), sample(2)]) == pytest.approx(2.01)
+
+
 def test_one_good_answer_bounds_nothing() -> None:
     assert math.isinf(blind_s([sample(0)]))
     assert summarize([sample(0)]).text() == "no failure seen in 1 questions"

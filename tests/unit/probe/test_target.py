@@ -74,6 +74,8 @@ def test_the_host_header(url: str, host: str) -> None:
         ("https://edge.example/#ok=abc", "not a list of HTTP status codes"),
         ("http://edge.example/a b", "spaces"),
         ("http://edge.example/\r\nX: y", "spaces"),
+        ("http://edge.example/\r\nX:y", "spaces"),
+        ("http://edge.example/\x1b[2J", "cannot be seen"),
         ("icmp://192.0.2.1", "does not ask by ICMP"),
         ("gopher://192.0.2.1", "the scheme 'gopher' is unknown"),
     ],

@@ -170,7 +170,7 @@ wishes = st.one_of(
 
 @settings(max_examples=500, deadline=None)
 @given(st.data(), st.lists(wishes, max_size=25))
-def test_invariants(data: st.DataObject, wanted: list[Event]) -> None:  # noqa: C901 - it plays the whole engine
+def test_invariants(data: st.DataObject, wanted: list[Event]) -> None:
     """A world that carries the commands out, with refusals and failures anywhere."""
     state, accepted, now = State(), set[str](), 0.0
     current: str | None = None

@@ -10,6 +10,9 @@ from edgekeeper.engines.dnsdist.names import RESOLVER
 from edgekeeper.engines.dnsdist.names import RETRY as RETRY_POOL
 from edgekeeper.engines.dnsdist.topology import Topology
 
+LEAVING = 1_000_000
+"""The order of a member that leaves; dnsdist's own is 1, and ours are never rendered with another."""
+
 SECRET_TLV = 224
 """The PROXY protocol v2 type that carries the shared secret (the first of the range for custom use)."""
 
@@ -25,11 +28,13 @@ return function(dq) C.dnsdist_ffi_dnsquestion_set_restartable(dq) return DNSActi
 # ek_put adds a member, or replaces it by one with other options: the new one first, so that its pools
 # are never empty. It inherits the status of the old one at the same address; when no other of its
 # group (the members, or those of one forwarded zone) is up it starts up, because a wrong guess costs
-# nothing then and a right one saves the seconds of `rise`. What was put already is left alone:
-# removing a member waits up to a second for its idle receiver (with 2 sockets; 1.7.3, 1.9.16, 2.1.3);
-# ek_remove takes it out of service before that.
-HELPERS = """\
-ek_made = ek_made or {}
+# nothing then and a right one saves the seconds of `rise`. What was put already is left alone.
+# A member that leaves gets no more queries and is marked by its order; ek_sweep takes one away that
+# has answered what it was asked (any, when told to), and says whether there may be more: rmServer
+# drops the answers that are still under way, and with 2 sockets it holds the console until the idle
+# receiver wakes up, up to a second (1.7.3, 1.9.16, 2.1.3).
+HELPERS = f"""\
+ek_made = ek_made or {{}}
 function ek_suffixes(names)
   local out = newSuffixMatchNode()
   for _, name in ipairs(names) do out:add(newDNSName(name)) end
@@ -41,17 +46,21 @@ function ek_netmasks(networks)
   return out
 end
 function ek_named(name)
-  local out = {}
+  local out = {{}}
   for _, server in ipairs(getServers()) do
-    if server:getName() == name then out[#out + 1] = server end
+    if server.order ~= {LEAVING} and server:getName() == name then out[#out + 1] = server end
   end
   return out
 end
+function ek_leave(servers)
+  for _, server in ipairs(servers) do
+    server.order = {LEAVING}
+    server:setDown()
+  end
+end
 function ek_remove(name)
   ek_made[name] = nil
-  local gone = ek_named(name)
-  for _, server in ipairs(gone) do server:setDown() end
-  for _, server in ipairs(gone) do rmServer(server) end
+  ek_leave(ek_named(name))
 end
 function ek_group(name)
   return name:match("/(.*)$") or ""
@@ -67,8 +76,21 @@ function ek_put(name, same, mark, make)
   end
   local fresh = make()
   if (same and up) or not others then fresh:setAuto(true) end
-  for _, server in ipairs(old) do rmServer(server) end
+  ek_leave(old)
   ek_made[name] = mark
+end
+function ek_sweep(any)
+  local left = 0
+  for _, server in ipairs(getServers()) do
+    if server.order == {LEAVING} then
+      if any or server:getOutstanding() == 0 then
+        rmServer(server)
+        return "more"
+      end
+      left = left + 1
+    end
+  end
+  return left == 0 and "done" or "busy"
 end"""
 
 # A timed-out query may be asked once more, but all together no more than a tenth of the last

@@ -14,7 +14,7 @@ from edgekeeper.engines.dnsdist import api, certificates, live, owner, view
 from edgekeeper.engines.dnsdist.console import Console
 from edgekeeper.engines.dnsdist.features import Features
 from edgekeeper.engines.dnsdist.names import AUTHORITATIVE, RESOLVER
-from edgekeeper.engines.dnsdist.quote import lua_string
+from edgekeeper.engines.dnsdist.quote import lua_string, lua_value
 from edgekeeper.engines.dnsdist.seat import Seat, console_key_bytes, make
 from edgekeeper.engines.dnsdist.topology import Listener, Topology
 from edgekeeper.errors import EdgekeeperError, MissingError, StepFailedError
@@ -24,6 +24,9 @@ PROVE_EVERY_S = 0.05
 LIVE_DEADLINE_S = 10.0
 LIVE_PER_COMMAND_S = 1.5
 """Removing a member waits until its receiver wakes up, up to 1 s when it is idle (measured; 6 ms in the best case)."""
+LEAVE_S = 2.5
+"""How long a member that leaves may finish what it was asked; its queries time out after 3 to 4 s, most resolvers answer within 2."""
+SWEEP_EVERY_S = 0.05
 _TRIES, _LOWEST, _ENOUGH = 1000, 10240, 1000
 _SERVERS = "/api/v1/servers/localhost"
 _TABLE = "showServers({showUUIDs=true})"
@@ -82,6 +85,7 @@ class DnsdistHands:
                     async with Console(seat.console_port, seat.console_key) as console:
                         for command in done:
                             await console.run(command)
+                        await self._sweep(console)
                 found = view.differences(new, await self.read(seat))
                 if found:
                     return f"after the live change {found[0]}"
@@ -92,6 +96,14 @@ class DnsdistHands:
         except EdgekeeperError as err:
             return str(err)
         return None
+
+    async def _sweep(self, console: Console) -> None:
+        """Take away the members that left, each when it has answered what it was asked, all after ``LEAVE_S``."""
+        end = asyncio.get_running_loop().time() + LEAVE_S
+        await asyncio.sleep(SWEEP_EVERY_S)  # a query whose member was chosen before it left is sent by now
+        while (state := (await console.run(f"return ek_sweep({lua_value(asyncio.get_running_loop().time() > end)})")).strip()) != "done":
+            if state == "busy":
+                await asyncio.sleep(SWEEP_EVERY_S)
 
     async def read(self, seat: Seat) -> view.EngineView:
         """What the engine holds now; MissingError when it cannot be asked, StepFailedError when it answers nonsense."""

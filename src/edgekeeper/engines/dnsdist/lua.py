@@ -14,6 +14,7 @@ from edgekeeper.engines.dnsdist.seat import Seat, scrypt
 from edgekeeper.engines.dnsdist.topology import HASH_PERTURBATION, LOOPBACK, WEIGHT, Backend, Cache, EbpfMaps, Guard, Listener, Pool, Topology
 
 _BACKEND_TCP_TIMEOUT_S = 1
+_CHAOS = 3
 
 
 def render(topology: Topology, seat: Seat, features: Features) -> str:
@@ -59,6 +60,8 @@ def server(backend: Backend, features: Features) -> str:
         "tcpSendTimeout": _BACKEND_TCP_TIMEOUT_S,
         "tcpRecvTimeout": _BACKEND_TCP_TIMEOUT_S,
     }
+    if health.chaos:
+        table["checkClass"] = _CHAOS
     if health.lazy and features.lazy:
         table["healthCheckMode"] = "lazy"
     text = f"newServer({lua_value(table)})"

@@ -22,6 +22,9 @@ WEIGHT = 100
 """Hash points a member gets; with weight 1 three members shared 3,000 names 2390/600/10 (measured 2026-11-29, 2.1.3)."""
 
 LOOPBACK = ("127.0.0.0/8", "::1/128")
+ALIVE = ("id.server.", "TXT")
+"""What is asked (in class CH) when every member fails the question: any answer but SERVFAIL, which dnsdist never takes for health."""
+
 TLS_PROTOCOLS = ("dot", "doh", "doq", "doh3")
 _PROTOCOL_NAME = {"dot": "DNS over TLS", "doh": "DNS over HTTPS", "doq": "DNS over QUIC", "doh3": "DNS over HTTP/3"}
 _AUTHORITATIVE_ENTRIES, _AUTHORITATIVE_TTL = 20_000, 30
@@ -29,7 +32,10 @@ _AUTHORITATIVE_ENTRIES, _AUTHORITATIVE_TTL = 20_000, 30
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """The question that tells health; seconds between two, milliseconds to answer, failures and successes that count."""
+    """The question that tells health; seconds between two, milliseconds to answer, failures and successes that count.
+
+    ``chaos``: asked in class CH.
+    """
 
     name: str
     type: str
@@ -39,6 +45,7 @@ class Health:
     fall: int
     rise: int
     must_resolve: bool
+    chaos: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +137,7 @@ class Tuning:
 class Topology:
     """Everything that dnsdist is told, in the order in which it is written down.
 
-    ``enforce_identity`` is the switch that a live change turns; ``notes`` are sentences about what
+    ``enforce_identity`` is the switch that a live change turns (true where no identity is required); ``notes`` are sentences about what
     this engine cannot do of what was asked.
     """
 
@@ -161,7 +168,8 @@ def build(
     """The topology of a config.
 
     ``members`` and ``forward`` have addresses for hosts, and no drained member; ``zones`` are those
-    of the pool authoritative. ``forgiving``: any answer counts as health. Raises UsageError for what
+    of the pool authoritative. ``forgiving``: the members are alive and fail the question, so another one
+    tells whether they live. Raises UsageError for what
     the config must say otherwise, RefusedError for what would not serve.
     """
     notes = _notes(dns, features)
@@ -170,7 +178,7 @@ def build(
     forward = forward or {}
     backends = _backends(dns, members, zones, forgiving=forgiving, retry=retry, features=features)
     for zone in sorted(forward):
-        backends += _forward_backends(dns, zone, forward[zone], forgiving=forgiving)
+        backends += _forward_backends(dns, zone, forward[zone])
     _check_twice(backends)
     return Topology(
         listeners=_listeners(dns, features, certificate),
@@ -187,7 +195,7 @@ def build(
             stale_ttl_s=math.ceil(dns.stale_ttl),
             api_port=dns.engine.api_port,
         ),
-        enforce_identity=enforce_identity,
+        enforce_identity=(enforce_identity and not forgiving) or not _required(dns, features),
         notes=notes,
     )
 
@@ -207,9 +215,11 @@ def question(dns: Dns, zones: tuple[str, ...] = ()) -> tuple[str, str]:
 
 def _health(dns: Dns, asked: tuple[str, str], *, forgiving: bool, lazy: bool) -> Health:
     health = dns.health
+    name, kind = ALIVE if forgiving else asked
     return Health(
-        name=asked[0],
-        type=asked[1],
+        name=name,
+        type=kind,
+        chaos=forgiving,
         lazy=lazy,
         interval_s=max(1, math.ceil(health.interval)),
         timeout_ms=max(1, round(health.timeout * 1000)),
@@ -224,7 +234,7 @@ def _backends(dns: Dns, members: tuple[Member, ...], zones: tuple[str, ...], *, 
         return ()
     health = _health(dns, question(dns, zones), forgiving=forgiving, lazy=dns.health.mode == "lazy" and features.lazy)
     proxy = dns.proxy_protocol not in (None, "off")
-    require = dns.identity == "require" and features.validator
+    require = _required(dns, features)
     out = []
     for member in sorted(set(members), key=lambda m: (m.label, m.address)):
         pools = tuple(member.pools) or (RESOLVER, AUTHORITATIVE)
@@ -246,8 +256,12 @@ def _backends(dns: Dns, members: tuple[Member, ...], zones: tuple[str, ...], *, 
     return tuple(out)
 
 
-def _forward_backends(dns: Dns, zone: str, members: tuple[Member, ...], *, forgiving: bool) -> tuple[Backend, ...]:
-    health = _health(dns, (zone, "SOA"), forgiving=forgiving, lazy=False)
+def _required(dns: Dns, features: Features) -> bool:
+    return dns.identity == "require" and features.validator
+
+
+def _forward_backends(dns: Dns, zone: str, members: tuple[Member, ...]) -> tuple[Backend, ...]:
+    health = _health(dns, (zone, "SOA"), forgiving=False, lazy=False)
     out = []
     for member in sorted(set(members), key=lambda m: (m.label, m.address)):
         address = _address(member)

@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from edgekeeper.engines.dnsdist.functions import LEAVING
 from edgekeeper.engines.dnsdist.topology import Topology
 
 _SERVER_ROW = re.compile(r"^(\d+)\s+([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})\s", re.MULTILINE)
@@ -66,6 +67,7 @@ class EngineView:
 def parse(api: str, table: str = "") -> EngineView | None:
     """The view from ``/api/v1/servers/localhost`` and, for the ids, ``showServers({showUUIDs=true})``.
 
+    A member that leaves (it gets no queries and has not answered all that it was asked) is no longer shown.
     None when the JSON is none (truncated, say); fields that are missing or of another kind read as
     empty or zero, entries that are no objects are skipped.
     """
@@ -77,7 +79,7 @@ def parse(api: str, table: str = "") -> EngineView | None:
         return None
     ids = {int(number): identity for number, identity in _SERVER_ROW.findall(table)}
     return EngineView(
-        servers=tuple(_server(item, ids.get(number, "")) for number, item in enumerate(_objects(tree, "servers"))),
+        servers=tuple(_server(item, ids.get(number, "")) for number, item in enumerate(_objects(tree, "servers")) if _number(item, "order") != LEAVING),
         frontends=tuple(_frontend(item) for key in ("frontends", "dohFrontends") for item in _objects(tree, key)),
         rules=tuple(HeldRule(_text(item, "uuid"), _text(item, "name"), _text(item, "rule"), _text(item, "action")) for item in _objects(tree, "rules")),
         pools=tuple(sorted(_text(item, "name") for item in _objects(tree, "pools"))),

@@ -99,6 +99,7 @@ def _backend(backend: Backend, features: Features) -> dict[str, Any]:
     checks: dict[str, Any] = {
         "mode": "lazy" if health.lazy else "auto",
         "qname": health.name,
+        "qclass": "CHAOS" if health.chaos else "IN",
         "qtype": health.type,
         "interval": health.interval_s,
         "timeout": health.timeout_ms,

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Awaitable, Callable
 
 from edgekeeper.lab.certs import Authority
 from edgekeeper.lab.drill import Case, Drill, Script
 from edgekeeper.lab.edges import PlainEdge, ProductEdge
+from edgekeeper.lab.faults import take_host
 from edgekeeper.lab.outcome import Measured, Side
 from edgekeeper.lab.referee import Promise
 from edgekeeper.lab.stage import Stage
-from edgekeeper.lab.topology import FRONT
+from edgekeeper.lab.topology import FRONT, MEMBERS
 
 AT_S = 1.0
 """When the fault comes, after the load began."""
@@ -40,15 +42,36 @@ async def edge_up_dot(stage: Stage, **dns: object) -> tuple[Authority, ProductEd
     return authority, edge
 
 
-def hurt(number: signal.Signals, verb: str, retry: str = "normal") -> Script:
-    """Three members, 2,500 questions in 5 s, and a signal to one of them after the first second."""
+Fault = Callable[[Stage], Awaitable[str]]
+"""Does something to member ns-b and says what."""
+
+
+async def killed(stage: Stage) -> str:
+    """Its process dies; the machine refuses what comes for it."""
+    stage.members["ns-b"].signal(signal.SIGKILL)
+    return "member ns-b killed (SIGKILL)"
+
+
+async def frozen(stage: Stage) -> str:
+    """Its process stands still; its kernel still accepts connections."""
+    stage.members["ns-b"].signal(signal.SIGSTOP)
+    return "member ns-b frozen (SIGSTOP)"
+
+
+async def host_gone(stage: Stage) -> str:
+    """Its machine is gone."""
+    await take_host(stage, MEMBERS[1])
+    return "the machine of member ns-b is gone"
+
+
+def hurt(fault: Fault, retry: str = "normal") -> Script:
+    """Three members, 2,500 questions in 5 s, and a fault after the first second."""
 
     async def script(stage: Stage) -> Measured:
         await edge_up(stage, retry=retry)
         load = await stage.load()
         await load.at(AT_S)
-        stage.members["ns-b"].signal(number)
-        stage.note(f"member ns-b {verb} ({number.name})")
+        stage.note(await fault(stage))
         return stage.measured(await load.tally())
 
     return script
@@ -64,22 +87,23 @@ KILLED = Drill(
     "dns-member-killed",
     "one of three members is killed under 500 questions a second",
     (
-        Case("defaults", "SIGKILL to one of three members, retry: normal", hurt(signal.SIGKILL, "killed"), DEFAULTS, ci=True),
-        Case("retry-fast", "SIGKILL to one of three members, retry: fast", hurt(signal.SIGKILL, "killed", "fast"), FAST, since=(2, 0)),
+        Case("defaults", "SIGKILL to one of three members, retry: normal", hurt(killed), DEFAULTS, ci=True),
+        Case("retry-fast", "SIGKILL to one of three members, retry: fast", hurt(killed, "fast"), FAST, since=(2, 0)),
     ),
 )
 FROZEN = Drill(
     "dns-member-frozen",
     "one of three members freezes (a black hole) under 500 questions a second",
     (
-        Case("defaults", "SIGSTOP to one of three members, retry: normal", hurt(signal.SIGSTOP, "frozen"), DEFAULTS, ci=True),
-        Case("retry-fast", "SIGSTOP to one of three members, retry: fast", hurt(signal.SIGSTOP, "frozen", "fast"), FAST, since=(2, 0)),
+        Case("defaults", "SIGSTOP to one of three members, retry: normal", hurt(frozen), DEFAULTS, ci=True),
+        Case("host-gone", "the machine of one of three members is gone, retry: normal", hurt(host_gone), DEFAULTS),
+        Case("retry-fast", "SIGSTOP to one of three members, retry: fast", hurt(frozen, "fast"), FAST, since=(2, 0)),
     ),
 )
 
 
-def hurt_stream(number: signal.Signals, verb: str, transport: str) -> Script:
-    """20 connections with 10 questions a second each for 5 s, and a signal to one member."""
+def hurt_stream(fault: Fault, transport: str) -> Script:
+    """20 connections with 10 questions a second each for 5 s, and a fault after the first second."""
 
     async def script(stage: Stage) -> Measured:
         authority, _ = await edge_up_dot(stage)
@@ -87,8 +111,7 @@ def hurt_stream(number: signal.Signals, verb: str, transport: str) -> Script:
         server = DOT if transport == "dot" else f"{FRONT}:53"
         load = await stage.load(*options, qps=200, transport=transport, server=server)
         await load.at(AT_S)
-        stage.members["ns-b"].signal(number)
-        stage.note(f"member ns-b {verb} ({number.name})")
+        stage.note(await fault(stage))
         return stage.measured(await load.tally())
 
     return script
@@ -102,9 +125,13 @@ OVER_STREAMS = Drill(
     "dns-member-killed-dot",
     "one of three members is killed or freezes under 20 TCP or DoT connections",
     tuple(
-        Case(f"{transport}-{verb}", f"{number.name} to one of three members, clients over {transport}", hurt_stream(number, verb, transport), STREAMS)
+        Case(f"{transport}-{name}", f"{words}, clients over {transport}", hurt_stream(fault, transport), STREAMS, ci=name == "killed")
         for transport in ("tcp", "dot")
-        for number, verb in ((signal.SIGKILL, "killed"), (signal.SIGSTOP, "frozen"))
+        for name, words, fault in (
+            ("killed", "SIGKILL to one of three members", killed),
+            ("frozen", "SIGSTOP to one of three members", frozen),
+            ("host-gone", "the machine of one of three members is gone", host_gone),
+        )
     ),
 )
 

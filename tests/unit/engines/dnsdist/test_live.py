@@ -42,7 +42,6 @@ OLDER = made()
         (made(transfer_sources=["192.0.2.9/32"]), "zones", "routing rules changed"),
         (made(forward={"lan.": (C,)}), "membership", "members: 1 added, 0 removed, 0 changed; routing rules changed"),
         (made(certificate=replace(PAIR, digest="2")), "certificates", "a certificate changed"),
-        (made(enforce=False), "other", "identity is not enforced now"),
         (made(acl=["192.0.2.0/24"]), "other", "the ACL changed"),
     ],
 )
@@ -87,7 +86,10 @@ def test_an_identity_check_is_taken_at_the_start_only_but_members_still_leave_li
     assert (joined.cost, joined.reason, joined.why) == (Cost.RESTART, "membership", "dnsdist takes the identity check of ns-c at its start only")
     assert change(required, made(A, **said)).cost is Cost.LIVE
     assert change(required, made(A, B, Member("", "192.0.2.9", 53), **said)).cost is Cost.LIVE
-    assert change(required, made(enforce=False, **said)).cost is Cost.LIVE
+    relaxed = made(enforce=False, **said)
+    assert (change(required, relaxed).cost, change(required, relaxed).why) == (Cost.LIVE, "identity is not enforced now")
+    assert commands(required, relaxed, NEW)[1:] == ("ek_enforce_identity = false",)
+    assert commands(relaxed, required, NEW)[1:] == ("ek_enforce_identity = true",)
     assert change(required, made(health=said["health"])).cost is Cost.LIVE, "dropping the check needs none"
     assert change(made(features=OLD, **said), made(A, B, C, features=OLD, **said)).cost is Cost.LIVE
 
@@ -108,7 +110,7 @@ def test_every_rule_is_replaced_in_one_statement():
 
 
 def test_other_statements():
-    assert commands(OLDER, made(enforce=False), NEW)[1:] == ("ek_enforce_identity = false",)
+    assert commands(OLDER, made(enforce=False), NEW) == (), "nobody's identity is required"
     assert commands(OLDER, made(acl=["192.0.2.0/24"]), NEW)[1:] == ('setACL({"127.0.0.0/8", "::1/128", "192.0.2.0/24"})',)
     assert commands(OLDER, made(certificate=replace(PAIR, digest="2")), NEW)[1:] == ("reloadAllCertificates()",)
     first = commands(OLDER, made(forward={"lan.": (C,)}), NEW)[1]

@@ -98,8 +98,16 @@ def test_authoritative_members_without_a_zone_cannot_be_asked():
 def test_health_in_the_engines_units():
     health = build(dns(health={"interval": "1500ms", "timeout": "250ms", "fall": 3, "rise": 1, "mode": "lazy"}), (A,), (), NEW).backends[0].health
     assert (health.interval_s, health.timeout_ms, health.fall, health.rise, health.lazy, health.must_resolve) == (2, 250, 3, 1, True, True)
-    assert not build(dns(), (A,), (), NEW, forgiving=True).backends[0].health.must_resolve
     assert not build(dns(health={"must_resolve": False}), (A,), (), NEW).backends[0].health.must_resolve
+
+
+def test_members_that_fail_the_question_are_asked_whether_they_live():
+    said = {"identity": "require", **TEXT}
+    topology = build(dns(**said), (A,), (), NEW, forward={"lan.": (B,)}, forgiving=True)
+    own, forwarded = topology.backends
+    assert (own.health.name, own.health.type, own.health.chaos, own.health.must_resolve) == ("id.server.", "TXT", True, False)
+    assert (forwarded.health.name, forwarded.health.chaos, forwarded.health.must_resolve) == ("lan.", False, True)
+    assert not topology.enforce_identity, "whatever they call themselves, they stay"
 
 
 def test_only_named_members_must_answer_with_their_name_and_only_where_asked():

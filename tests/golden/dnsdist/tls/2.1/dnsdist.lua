@@ -13,13 +13,19 @@ end
 function ek_named(name)
   local out = {}
   for _, server in ipairs(getServers()) do
-    if server:getName() == name then out[#out + 1] = server end
+    if server.order ~= 1000000 and server:getName() == name then out[#out + 1] = server end
   end
   return out
 end
+function ek_leave(servers)
+  for _, server in ipairs(servers) do
+    server.order = 1000000
+    server:setDown()
+  end
+end
 function ek_remove(name)
   ek_made[name] = nil
-  for _, server in ipairs(ek_named(name)) do rmServer(server) end
+  ek_leave(ek_named(name))
 end
 function ek_group(name)
   return name:match("/(.*)$") or ""
@@ -35,8 +41,21 @@ function ek_put(name, same, mark, make)
   end
   local fresh = make()
   if (same and up) or not others then fresh:setAuto(true) end
-  for _, server in ipairs(old) do rmServer(server) end
+  ek_leave(old)
   ek_made[name] = mark
+end
+function ek_sweep(any)
+  local left = 0
+  for _, server in ipairs(getServers()) do
+    if server.order == 1000000 then
+      if any or server:getOutstanding() == 0 then
+        rmServer(server)
+        return "more"
+      end
+      left = left + 1
+    end
+  end
+  return left == 0 and "done" or "busy"
 end
 ek_retry_left = 20
 ek_retry_seen = 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import fcntl
 import os
 import signal
 import subprocess
@@ -153,3 +154,18 @@ def test_folders_of_dead_runs_go_and_strangers_stay() -> None:
         with contextlib.suppress(OSError):
             old.rmdir()
         stranger.rmdir()
+
+
+def test_a_folder_that_a_run_elsewhere_holds_is_left_alone() -> None:
+    """A container may share the folder but not the pids: the lock tells, and it ends with the process."""
+    held = Path(tempfile.gettempdir()) / "ekd-4194304-1-6-files"
+    held.mkdir()
+    fd = os.open(held / ".lock", os.O_RDWR | os.O_CREAT)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        asyncio.run(netns.sweep())
+        assert held.exists()
+    finally:
+        os.close(fd)
+    asyncio.run(netns.sweep())
+    assert not held.exists()

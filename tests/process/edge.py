@@ -203,6 +203,14 @@ class Edge:
         except (OSError, ValueError, KeyError):
             return {}
 
+    def page(self, path: str) -> str:
+        """A page of the ops port, whatever its code."""
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.ops}{path}", timeout=2) as answer:
+                return str(answer.read().decode())
+        except urllib.error.HTTPError as err:
+            return err.read().decode()
+
     def ready(self) -> bool:
         """Whether /healthz/ready says so."""
         try:

@@ -206,11 +206,12 @@ def test_no_secret_leaves_its_file(made: Edge) -> None:
     until(made.status, "it runs")
     until(lambda: made.status()["engine"]["pid"], "dnsdist runs")
     made.write_members(["ns-a"])
+    pages = json.dumps(made.status()) + made.page("/metrics") + made.page("/healthz/ready")
     seat = json.loads((made.folder / "state/dns/current/generation.json").read_text())["document"]["seat"]
     secrets = [secret, seat["console_key"], seat["api_key"], seat["password"]]
     run.send_signal(signal.SIGTERM)
     run.wait(20)
-    seen = made.said() + (made.folder / "run/dns/engine.log").read_text() + (made.folder / "state/journal.jsonl").read_text()
+    seen = pages + made.said() + (made.folder / "run/dns/engine.log").read_text() + (made.folder / "state/journal.jsonl").read_text()
     for value in secrets:
         assert value not in seen
     for file in [*(made.folder / "state/dns").rglob("*"), *(made.folder / "run/dns").rglob("*")]:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,14 @@ from edgekeeper.runtime import alone, kept_alive
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runtime, "RETRY_S", 0.0)
+
+
+async def until(true: Callable[[], bool]) -> None:
+    for _ in range(100_000):
+        if true():
+            return
+        await asyncio.sleep(0)
+    raise AssertionError
 
 
 def test_a_watcher_that_fails_is_told_and_tried_again() -> None:
@@ -42,8 +51,7 @@ def test_an_alarm_is_cleared_when_the_watcher_goes_on_again_though_it_never_ends
 
     async def watch() -> None:
         task = asyncio.create_task(kept_alive("the members", work, told.append))
-        while told[-1:] != [None]:
-            await asyncio.sleep(0)
+        await until(lambda: told[-1:] == [None])
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
@@ -61,8 +69,7 @@ def test_a_watcher_that_fails_at_once_is_never_called_well(monkeypatch: pytest.M
 
     async def watch() -> None:
         task = asyncio.create_task(kept_alive("the members", work, told.append))
-        while len(told) < 5:
-            await asyncio.sleep(0)
+        await until(lambda: len(told) >= 5)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
 

@@ -47,6 +47,7 @@ def run(
     import asyncio
     import json
 
+    from edgekeeper.lab import rights
     from edgekeeper.lab.report import drill_json
     from edgekeeper.lab.run import Options, chosen
     from edgekeeper.lab.run import run as run_all
@@ -57,6 +58,8 @@ def run(
     picks = chosen(names or [], everything=everything)
     wanted = tuple(s for s in (suites or "").split(",") if s)
     options = Options(wanted, baseline=baseline, repeat=repeat, ci=ci, record=record, policy=policy)
+    if not rights.is_root():
+        asyncio.run(rights.become_root_inside())
     results = asyncio.run(run_all(picks, options, _say))
     progress_done()
     if json_file is not None:

@@ -37,9 +37,10 @@ def probe(
     ] = None,
     output: Annotated[Format, typer.Option("-o", "--output", help="text or json.")] = Format.TEXT,
 ) -> None:
-    """Ask targets all the time and say how long each did not answer.
+    """An outage meter for your terminal.
 
-    A slow answer never delays the next question. Ctrl-C ends it with the summary.
+    It asks all the time and says how long each target did not answer. A slow answer never delays the
+    next question. Ctrl-C ends it with the summary.
     """
     import asyncio
 

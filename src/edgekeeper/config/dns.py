@@ -193,7 +193,7 @@ class Dns(Section):
     balancing_factor: float = Field(1.25, ge=0, description="chashed skips a member with more than this share of outstanding queries; 0 turns it off.")
     cache_entries: int = Field(200_000, ge=0, description="Packet cache of the resolver pool.")
     authoritative_cache: bool = Field(False, description="A small packet cache (20,000 entries, TTL at most 30 s) before the authoritative pool.")
-    stale_ttl: Duration = Field(0.0, ge=0, description="Serve expired answers with this TTL when no member is up; 0 turns it off.")
+    stale_ttl: Duration = Field(0.0, ge=0, description="Serve answers that expired up to this long ago while no member is up; 0 turns it off.")
     zones: Zones = Field(default_factory=Zones, description="Names that go to the authoritative pool.")  # type: ignore[arg-type]
     forward: dict[Domain, Items[MemberEntry]] = Field(default_factory=dict, description="Zones answered by members of their own (split horizon, local zones).")
     transfer_sources: Items[Network] = Field((), description="Who may send AXFR, IXFR, NOTIFY and UPDATE.")

@@ -165,8 +165,7 @@ class DnsRole:
         generation = Stage(self.state).read(found.generation)
         with contextlib.suppress(ValueError, AttributeError):
             topology, _ = self.built.engine.load(generation.document if generation is not None else "")
-            lenient = self.dns.health.must_resolve and not any(b.health.must_resolve for b in topology.backends)
-            self.inputs.judgement = desired.Judgement(lenient, topology.enforce_identity, {}, {})
+            self.inputs.judgement = desired.Judgement(topology.forgiving, topology.enforce_identity, {}, {})
         return True
 
     async def _first_look(self) -> None:

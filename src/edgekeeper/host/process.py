@@ -32,17 +32,28 @@ class Finished:
 
 
 async def run(argv: Sequence[str], deadline_s: float, env: Mapping[str, str] | None = None) -> Finished:
-    """Run a command to its end; past the deadline it is killed and StepFailedError says so."""
+    """Run a command to its end; past the deadline it is killed and StepFailedError says so.
+
+    Its output goes into memory that we read afterwards: a pipe would be held open by a child of it that
+    left its session, and be waited for.
+    """
+    sink = os.memfd_create("edgekeeper")
     try:
-        process = await asyncio.create_subprocess_exec(
-            *argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True, env=env
-        )
+        code = await _ended(argv, sink, deadline_s, env)
+        return Finished(code, os.pread(sink, _OUTPUT_LIMIT, 0).decode("utf-8", "replace"))
+    finally:
+        os.close(sink)
+
+
+async def _ended(argv: Sequence[str], sink: int, deadline_s: float, env: Mapping[str, str] | None) -> int:
+    try:
+        process = await asyncio.create_subprocess_exec(*argv, stdin=subprocess.DEVNULL, stdout=sink, stderr=subprocess.STDOUT, start_new_session=True, env=env)
     except OSError as err:
         msg = f"{argv[0]} cannot be run: {err.strerror or err}"
         raise MissingError(msg) from err
     try:
         async with asyncio.timeout(deadline_s):
-            output, _ = await process.communicate()
+            return await process.wait()
     except TimeoutError:
         msg = f"{argv[0]} did not end within {deadline_s:g} s; it was killed"
         raise StepFailedError(msg) from None
@@ -50,10 +61,9 @@ async def run(argv: Sequence[str], deadline_s: float, env: Mapping[str, str] | N
         if process.returncode is None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
-            with contextlib.suppress(TimeoutError):  # one that left its session may keep the output open
-                async with asyncio.timeout(1):
+            with contextlib.suppress(TimeoutError):  # it may hang in the kernel
+                async with asyncio.timeout(_KILL_DEADLINE_S):
                     await process.wait()
-    return Finished(process.returncode or 0, output[:_OUTPUT_LIMIT].decode("utf-8", "replace"))
 
 
 def start_time(pid: int) -> int | None:

@@ -19,7 +19,8 @@ class Case:
     ``plain`` is the baseline's script: the same one unless the user would do something else
     (restart the engine to change members, say); ``alone`` says that there is nothing to compare with.
     ``compare`` makes the plain side part of the verdict: its median of ``headline`` is taken from the
-    product's, as the figure ``more_than_plain``. ``ci`` puts it into the subset that every change runs.
+    product's, as the figure ``more_than_plain``. ``ci`` puts it into the subset that every change
+    runs, from the engine version ``ci_since`` on (before it, a promise may be known to be out of reach).
     """
 
     name: str
@@ -30,6 +31,7 @@ class Case:
     alone: bool = False
     since: tuple[int, ...] = ()
     ci: bool = False
+    ci_since: tuple[int, ...] = ()
     compare: bool = False
     members: int = 3
     headline: str = "unanswered_3s"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ctypes
+import fcntl
 import os
 import shutil
 import signal
@@ -57,13 +58,10 @@ async def _ip(*args: str, inside: str | None = None, feed: str | None = None) ->
     return out.decode(errors="replace")
 
 
-def need_rights() -> None:
-    """Raise MissingError where namespaces cannot be made: the ``ip`` command or root's rights are missing."""
+def need_ip() -> None:
+    """Raise MissingError where the ``ip`` command is missing."""
     if shutil.which("ip") is None:
         msg = "the command ip is missing; install it: apt-get install iproute2"
-        raise MissingError(msg)
-    if os.geteuid() != 0:
-        msg = "drills make network namespaces, which needs root; run it with sudo, or inside: unshare --user --map-root-user --net --mount"
         raise MissingError(msg)
 
 
@@ -163,10 +161,26 @@ def _orphan(name: str) -> bool:
 
 
 def old_folders(base: Path) -> Iterator[Path]:
-    """Working folders in ``base`` whose runner is dead."""
+    """Working folders in ``base`` whose runner is dead: no such process, and nobody holds their lock.
+
+    The pid alone would not do: a run in a container may share the folder but not the pids.
+    """
     for path in base.glob(f"{PREFIX}-*-*-*"):
-        if _orphan(path.name):
+        if not _orphan(path.name) or path.stat(follow_symlinks=False).st_uid != os.geteuid():
+            continue
+        with contextlib.suppress(OSError), _lock(path):
             yield path
+
+
+@contextlib.contextmanager
+def _lock(path: Path) -> Iterator[None]:
+    """Hold the lock of a working folder; BlockingIOError when another process does. It ends with the process, however that ends."""
+    fd = os.open(path / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(fd)
 
 
 async def sweep() -> tuple[str, ...]:
@@ -187,7 +201,8 @@ def folder(serial: int, record: Path | None = None) -> Iterator[Path]:
     base = Path(tempfile.gettempdir()) / full_name(os.getpid(), start_time(os.getpid()) or 0, f"{serial}-files")
     base.mkdir(mode=0o700)
     try:
-        yield base
+        with _lock(base):
+            yield base
         if record is not None:
             shutil.copytree(base, record, dirs_exist_ok=True, ignore=_sockets)
     finally:

@@ -127,3 +127,9 @@ async def serve(ops: Ops, default_listen: str, voice: Voice, token: str | None) 
     except SystemExit as err:  # uvicorn's way of saying that it could not bind
         msg = f"ops cannot listen on {listen} (is it taken?); health, status and metrics are not served, the engine goes on"
         raise MissingError(msg) from err
+    finally:
+        if server.started:  # uvicorn closes nothing when it is cancelled
+            for each in server.servers:
+                each.close()
+            for connection in list(server.server_state.connections):
+                connection.shutdown()

@@ -178,16 +178,16 @@ class Actor:
         """Start on the current generation, with fresh credentials and ports when it has been used before."""
         if self.crew.serving is not None:
             await self.crew.stop(self.crew.serving, self.stop_timeout_s)
-        generation = await self._reseat()
-        self.replaced = True
         self.how = "start"
+        generation = await self._reseat(beside=False)
+        self.replaced = True
         hand = self._spawn(generation, beside=False)
         refusal = await self._prove(hand, generation)
         if refusal is not None:
             await self.crew.stop(hand, self.stop_timeout_s)
         return mind.Proved(digest, refusal, running=refusal is None)
 
-    async def _reseat(self) -> Generation:
+    async def _reseat(self, *, beside: bool) -> Generation:
         current = self._stage.current()
         if current is None:
             msg = "there is no accepted generation on disk"
@@ -199,12 +199,19 @@ class Actor:
         except ValueError:
             return self._as_it_is(current)  # written by another version
         seat = self._hands.new_seat(intent)
-        fresh = self._stage.write(current.digest, self._engine.dump(intent, seat), self._engine.files(intent, seat), self._clock.wall())
-        if await self._ask_validator(fresh) is not None:
+        try:
+            fresh = self._stage.write(current.digest, self._engine.dump(intent, seat), self._engine.files(intent, seat), self._clock.wall())
+            refusal = await self._ask_validator(fresh)
+            if refusal is None:
+                self._stage.swap(fresh.name)
+                return fresh
             self._stage.drop(fresh.name)
-            return self._as_it_is(current)
-        self._stage.swap(fresh.name)
-        return fresh
+        except EdgekeeperError as err:
+            if beside:  # that seat is taken by the one that runs
+                raise
+            refusal = str(err)  # a full disk must not keep the engine down
+        self.how = f"start; with the credentials of {current.name}, because {refusal}"
+        return self._as_it_is(current)
 
     def _as_it_is(self, generation: Generation) -> Generation:
         """A generation that the validator accepted before; the link names it also where that was damaged and this is the one before."""
@@ -258,7 +265,7 @@ class Actor:
         return mind.Proved(digest, refusal, running=self.serves())
 
     async def _replace(self, digest: str) -> mind.Event:
-        generation = await self._reseat()
+        generation = await self._reseat(beside=self.serves())
         running = self.running()
         new_intent, _ = self._engine.load(generation.document)
         old_shared = set(self._engine.steerable(running[0])) if running is not None else set()

@@ -15,7 +15,10 @@ def broken(root: dict[str, Any] | None = None, **dns: Any) -> list[tuple[str, st
     return [(".".join(map(str, rule.where)), rule.what) for rule in broken_rules(Root.model_validate(tree))]
 
 
-@pytest.mark.parametrize(("listen", "loopback"), [("127.0.0.1:53", True), ("127.8.8.8:53", True), ("[::1]:53", True), ("0.0.0.0:53", False), ("[::]:53", False), ("192.0.2.1:53", False)])
+@pytest.mark.parametrize(
+    ("listen", "loopback"),
+    [("127.0.0.1:53", True), ("127.8.8.8:53", True), ("[::1]:53", True), ("0.0.0.0:53", False), ("[::]:53", False), ("192.0.2.1:53", False)],
+)
 def test_what_is_reachable_from_here_only(listen: str, loopback: bool) -> None:
     assert is_loopback(listen) is loopback
 

@@ -51,7 +51,7 @@ def test_a_link_moves_in_one_step_also_over_a_crumb_of_a_crash(tmp_path: Path) -
     point(link, "a")
     (tmp_path / f".current.{os.getpid()}").symlink_to("crumb")
     point(link, "b")
-    assert os.readlink(link) == "b"
+    assert link.readlink() == Path("b")
     assert [p.name for p in tmp_path.iterdir()] == ["current"]
 
 
@@ -94,7 +94,11 @@ def test_a_missing_or_empty_secret_is_told(tmp_path: Path) -> None:
 
 
 def test_a_lock_is_held_by_one_and_says_by_whom(tmp_path: Path) -> None:
-    with locked(tmp_path / "lock", "the work"), pytest.raises(LockHeldError, match=rf"the work is already running \(pid {os.getpid()}\)"), locked(tmp_path / "lock", "the work"):
+    with (
+        locked(tmp_path / "lock", "the work"),
+        pytest.raises(LockHeldError, match=rf"the work is already running \(pid {os.getpid()}\)"),
+        locked(tmp_path / "lock", "the work"),
+    ):
         pass
     with locked(tmp_path / "lock", "the work"):
         pass

@@ -17,7 +17,16 @@ def voice(*, ready: bool = True) -> Voice:
     return Voice(lambda: {"schema": 1, "roles": {}}, lambda: (ready, "dns: because"), lambda: b"edgekeeper_x 1\n")
 
 
-def ask(path: str, *, token: str | None = None, header: str | None = None, certificates: bool = False, certified: bool = False, method: str = "GET", ready: bool = True) -> tuple[int, str]:
+def ask(
+    path: str,
+    *,
+    token: str | None = None,
+    header: str | None = None,
+    certificates: bool = False,
+    certified: bool = False,
+    method: str = "GET",
+    ready: bool = True,
+) -> tuple[int, str]:
     """One request straight into the application."""
     scope: dict[str, Any] = {
         "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": method, "scheme": "http", "path": path, "raw_path": path.encode(),

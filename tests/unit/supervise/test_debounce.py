@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import itertools
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -48,7 +50,7 @@ def test_no_change_waits_longer_than_the_maximum_and_none_is_forgotten(maximum: 
             assert due_in(state, now) is not None
     if oldest is not None:  # the last change was noticed in the last step
         assert due_in(state, now) is not None
-    assert all(b - a >= maximum - 1e-9 for a, b in zip(acts, acts[1:], strict=False))
+    assert all(b - a >= maximum - 1e-9 for a, b in itertools.pairwise(acts))
     if any(changed for _, changed in steps):
         assert acts
 

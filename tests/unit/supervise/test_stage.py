@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import pytest
@@ -42,10 +41,10 @@ def test_one_rename_makes_it_current_and_the_one_before_stays_as_prev(stage: Sta
     stage.swap(first.name)
     stage.swap(second.name)
     assert stage.current() == second
-    assert os.readlink(stage.folder / "current") == "generations/000002-bbbbbbbb"
-    assert os.readlink(stage.folder / "prev") == "generations/000001-aaaaaaaa"
+    assert str((stage.folder / "current").readlink()) == "generations/000002-bbbbbbbb"
+    assert str((stage.folder / "prev").readlink()) == "generations/000001-aaaaaaaa"
     stage.swap(second.name)
-    assert os.readlink(stage.folder / "prev") == "generations/000001-aaaaaaaa"
+    assert str((stage.folder / "prev").readlink()) == "generations/000001-aaaaaaaa"
 
 
 def spoil(folder: Path, how: str) -> None:

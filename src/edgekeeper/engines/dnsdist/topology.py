@@ -152,6 +152,11 @@ class Topology:
     enforce_identity: bool
     notes: tuple[str, ...] = ()
 
+    @property
+    def forgiving(self) -> bool:
+        """Whether the members are only asked whether they live."""
+        return any(backend.health.chaos for backend in self.backends)
+
 
 def build(
     dns: Dns,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import json
 import re
 from dataclasses import dataclass
@@ -129,8 +130,25 @@ def missing_listeners(wanted: Topology, held: EngineView) -> list[str]:
     return out
 
 
+def _place(text: str) -> str:
+    """``host:port`` as we write it: dnsdist shows ``[::ffff:192.0.2.1]:53`` for our ``[::ffff:c000:201]:53``."""
+    host, _, port = text.rpartition(":")
+    try:
+        address = ipaddress.ip_address(host.strip("[]"))
+    except ValueError:
+        return text
+    return f"[{address}]:{port}" if address.version == 6 else f"{address}:{port}"
+
+
 def _networks(texts: tuple[str, ...]) -> set[str]:
-    return {text if "/" in text else f"{text}/{128 if ':' in text else 32}" for text in texts}
+    return {_network(text) for text in texts}
+
+
+def _network(text: str) -> str:
+    try:
+        return str(ipaddress.ip_network(text))
+    except ValueError:
+        return text
 
 
 def _server(item: dict[str, Any], identity: str) -> Server:
@@ -139,7 +157,7 @@ def _server(item: dict[str, Any], identity: str) -> Server:
     return Server(
         id=identity,
         name=_text(item, "name"),
-        address=_text(item, "address"),
+        address=_place(_text(item, "address")),
         pools=names,
         state=_text(item, "state"),
         outstanding=_number(item, "outstanding"),
@@ -148,7 +166,7 @@ def _server(item: dict[str, Any], identity: str) -> Server:
 
 
 def _frontend(item: dict[str, Any]) -> Frontend:
-    return Frontend(_text(item, "address"), _text(item, "type"), udp=item.get("udp") is True, tcp=item.get("tcp") is True)
+    return Frontend(_place(_text(item, "address")), _text(item, "type"), udp=item.get("udp") is True, tcp=item.get("tcp") is True)
 
 
 def _objects(tree: dict[str, Any], key: str) -> list[dict[str, Any]]:

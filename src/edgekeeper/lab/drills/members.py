@@ -125,7 +125,7 @@ OVER_STREAMS = Drill(
     "dns-member-killed-dot",
     "one of three members is killed or freezes under 20 TCP or DoT connections",
     tuple(
-        Case(f"{transport}-{name}", f"{words}, clients over {transport}", hurt_stream(fault, transport), STREAMS, ci=name == "killed")
+        Case(f"{transport}-{name}", f"{words}, clients over {transport}", hurt_stream(fault, transport), STREAMS, ci=name == "killed", ci_since=(2, 0))
         for transport in ("tcp", "dot")
         for name, words, fault in (
             ("killed", "SIGKILL to one of three members", killed),

@@ -107,6 +107,8 @@ def test_members_that_fail_the_question_are_asked_whether_they_live():
     own, forwarded = topology.backends
     assert (own.health.name, own.health.type, own.health.chaos, own.health.must_resolve) == ("id.server.", "TXT", True, False)
     assert (forwarded.health.name, forwarded.health.chaos, forwarded.health.must_resolve) == ("lan.", False, True)
+    assert topology.forgiving
+    assert not build(dns(**said), (A,), (), NEW).forgiving
     assert not topology.enforce_identity, "whatever they call themselves, they stay"
 
 

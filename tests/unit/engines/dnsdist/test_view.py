@@ -73,6 +73,16 @@ def test_another_id_is_a_difference_and_an_unknown_one_is_not():
     assert differences(TOPOLOGY, unknown) == ()
 
 
+def test_an_address_is_the_same_however_it_is_written():
+    mapped = build(DNS, (Member("ns-a", "::ffff:c000:201", 53),), (), NEW)
+    held = parse(answer(servers=[{"name": "ns-a", "address": "[::ffff:192.0.2.1]:53", "pools": ["authoritative", "resolver", "retry"]}]))
+    assert held is not None
+    assert held.servers[0].address == mapped.backends[0].address == "[::ffff:c000:201]:53"
+    assert parse('{"servers": [{"address": "odd"}, {"address": "127.0.0.1:53"}]}') == EngineView(
+        servers=(Server("", "", "odd", (), "", 0, 0), Server("", "", "127.0.0.1:53", (), "", 0, 0))
+    )
+
+
 def test_rules_without_names_are_known_by_their_ids():
     """1.7.3 gives none; the order counts."""
     bare = [{"uuid": rule.id, "rule": "All"} for rule in TOPOLOGY.rules]

@@ -1,0 +1,219 @@
+"""The shared supervisor over an engine, fake or real, with what a test needs to look at it and to hurt it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+from tests.fakes.pair import FakeEngine, FakeHands, Intent
+
+from edgekeeper.config.root import Root
+from edgekeeper.engines.dnsdist.engine import DnsdistEngine
+from edgekeeper.engines.dnsdist.features import parse
+from edgekeeper.engines.dnsdist.hands import DnsdistHands
+from edgekeeper.engines.dnsdist.topology import build
+from edgekeeper.host.clock import SystemClock
+from edgekeeper.host.process import marked
+from edgekeeper.model.backend import Member
+from edgekeeper.model.entry import Entry
+from edgekeeper.ports import Engine, Hands
+from edgekeeper.supervise.act import Actor
+from edgekeeper.supervise.crew import MARK, Crew
+from edgekeeper.supervise.loop import Supervisor, intent_digest
+from edgekeeper.supervise.stage import Stage
+
+DEADLINE_S = 15.0
+
+
+class Kit(Protocol):
+    """What differs between the engines: how an intent is written, and how the engine is asked."""
+
+    engine: Engine
+    hands: Hands
+
+    def intent(self, ports: list[int], members: tuple[str, ...]) -> Any:
+        """What shall run."""
+
+    def unacceptable(self, intent: Any) -> Any:
+        """The same with something that only the engine's validator refuses."""
+
+    def a_private_port(self, seat: Any) -> int:
+        """One of the ports that a proof asks on."""
+
+    async def members(self, seat: Any) -> set[str]:
+        """Whom the running engine holds."""
+
+
+class FakeKit:
+    """The engine of ``fakes/engine.py``."""
+
+    def __init__(self) -> None:
+        self.engine, self.hands = FakeEngine(), FakeHands()
+
+    def intent(self, ports: list[int], members: tuple[str, ...], **script: str) -> Intent:
+        return Intent(tuple(f"127.0.0.1:{port}" for port in ports), members, tuple(script.items()))
+
+    def unacceptable(self, intent: Intent) -> Intent:
+        return replace(intent, script=(("check", "refuse"),))
+
+    def a_private_port(self, seat: Any) -> int:
+        return int(seat.control)
+
+    async def members(self, seat: Any) -> set[str]:
+        return set((await self.hands.ask(seat))["members"])
+
+
+class DnsdistKit:
+    """A real dnsdist. Its members do not answer: the contract is about the engine, and each is held all the same."""
+
+    def __init__(self, binary: Path) -> None:
+        told = subprocess.run([binary, "--version"], capture_output=True, text=True, timeout=10, check=True)
+        self._features = parse(told.stdout)
+        self.engine, self.hands = DnsdistEngine(self._features, "auto", str(binary)), DnsdistHands(self._features)
+
+    def intent(self, ports: list[int], members: tuple[str, ...]) -> Any:
+        listen = [f"127.0.0.1:{port}" for port in ports]
+        dns = Root.model_validate({"dns": {"listen": listen, "members": {"static": ["127.0.0.1:9"]}, "proxy_protocol": "off"}}).dns
+        assert dns is not None
+        found = tuple(Member(name, f"127.0.0.{number}", 9) for number, name in enumerate(members, 2))
+        return build(dns, found, (), self._features)
+
+    def unacceptable(self, intent: Any) -> Any:
+        return replace(intent, acl=("not a network",))
+
+    def a_private_port(self, seat: Any) -> int:
+        return int(seat.api_port)
+
+    async def members(self, seat: Any) -> set[str]:
+        return {server.name for server in (await self.hands.read(seat)).servers}
+
+
+@dataclass
+class Rig:
+    """One role's folders; supervisors come and go over them."""
+
+    folder: Path
+    kit: Kit
+    manner: str = "overlap"
+    stop_timeout_s: float = 5.0
+    journal: list[Entry] = field(default_factory=list)
+    _task: asyncio.Task[None] | None = None
+    _past: list[Crew] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.mark = f"contract:{self.folder}"
+        self.port, self.spare = free_port(), free_port()
+        self.supervisor = self.new()
+
+    def new(self) -> Supervisor:
+        """A supervisor, as a newly started one would be."""
+        clock = SystemClock()
+        self.crew = Crew(self.folder / "run", self.mark)
+        self.stage = Stage(self.folder / "state")
+        actor = Actor(
+            self.kit.engine,
+            self.kit.hands,
+            self.stage,
+            self.crew,
+            clock,
+            manner=self.manner,
+            stop_timeout_s=self.stop_timeout_s,
+            drain=lambda: asyncio.sleep(0.1),
+        )
+        self.supervisor = Supervisor("contract", self.kit.engine, actor, clock, self, debounce_s=0.0, count=lambda *_: None)
+        return self.supervisor
+
+    def write(self, entry: Entry) -> None:
+        self.journal.append(entry)
+
+    @contextlib.asynccontextmanager
+    async def running(self) -> AsyncIterator[Supervisor]:
+        """The supervisor at work; stopped with its engine at the end, whatever happens."""
+        task = self._task = asyncio.create_task(self.supervisor.run())
+        try:
+            yield self.supervisor
+        finally:
+            self.supervisor.end(leave=False)
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.wait_for(task, DEADLINE_S)
+            self.kill_all()
+
+    async def abandon(self) -> Supervisor:
+        """As after ``kill -9`` of the supervisor: it does nothing any more, and a new one has only the disk."""
+        assert self._task is not None
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+        self._past.append(self.crew)
+        return self.new()
+
+    async def again(self, intent: Any, pid: int) -> None:
+        """Wait until another process than ``pid`` has the intent in force."""
+        await self.until(lambda: self.in_force(intent) and self.pids() not in ([], [pid]), "another process runs it")
+
+    def kill_all(self) -> None:
+        """End every engine of this rig."""
+        for pid in self.pids():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        for crew in (*self._past, self.crew):
+            child = crew.serving.process._child if crew.serving is not None else None
+            if child is not None:
+                child.wait(5)
+
+    def pids(self) -> list[int]:
+        """All engines that run, by their environment."""
+        return [pid for pid, _ in marked(MARK, self.mark)]
+
+    def in_force(self, intent: Any) -> bool:
+        """Whether this is what is proven to run."""
+        state = self.supervisor.state
+        return state.running and state.changing is None and state.good == state.live == intent_digest(self.kit.engine, intent)
+
+    async def begin(self, *members: str) -> Any:
+        """Want the first intent, and wait until it is in force."""
+        intent = self.kit.intent([self.port], members or ("ns-a", "ns-b"))
+        await self.want(intent)
+        return intent
+
+    async def want(self, intent: Any) -> None:
+        """Want something and wait until it is in force."""
+        self.supervisor.want(intent)
+        await self.until(lambda: self.in_force(intent), "it is in force")
+
+    async def until(self, true: Callable[[], Any], what: str, deadline_s: float = DEADLINE_S) -> Any:
+        """Wait until something is so."""
+        loop = asyncio.get_running_loop()
+        end = loop.time() + deadline_s
+        while loop.time() < end:
+            found = true()
+            if found:
+                return found
+            await asyncio.sleep(0.01)
+        log = (self.folder / "run" / "engine.log").read_text(errors="replace") if (self.folder / "run" / "engine.log").exists() else ""
+        raise AssertionError(f"not within {deadline_s:g} s: {what}; {self.supervisor.why}; {self.supervisor.state}\n{log[-2000:]}")
+
+    async def held(self) -> set[str]:
+        """Whom the engine holds."""
+        running = self.supervisor.actor.running()
+        assert running is not None
+        return await self.kit.members(running[1])
+
+    def told(self, event: str) -> list[str]:
+        """The reasons of all entries of this event."""
+        return [entry.why for entry in self.journal if str(entry.event) == event]
+
+
+def free_port() -> int:
+    """A loopback port that is free for UDP and TCP."""
+    while True:
+        with socket.create_server(("127.0.0.1", 0)) as stream, socket.socket(type=socket.SOCK_DGRAM) as datagram, contextlib.suppress(OSError):
+            datagram.bind(stream.getsockname())
+            return int(stream.getsockname()[1])

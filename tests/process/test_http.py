@@ -1,0 +1,148 @@
+"""The one HTTP client against servers that do not behave."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ssl
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from edgekeeper.errors import MissingError
+from edgekeeper.host import http
+from edgekeeper.host.http import Response, get
+from edgekeeper.lab.certs import Authority
+
+Answer = Callable[[bytes, asyncio.StreamWriter], Awaitable[None]]
+
+
+@contextlib.asynccontextmanager
+async def served(answer: Answer, tls: ssl.SSLContext | None = None) -> AsyncIterator[int]:
+    """A server that answers the head of each request so."""
+
+    busy: set[asyncio.Task[None]] = set()
+
+    async def client(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        busy.add(task)
+        try:
+            with contextlib.suppress(OSError, asyncio.IncompleteReadError, ssl.SSLError, asyncio.CancelledError):
+                await answer(await reader.readuntil(b"\r\n\r\n"), writer)
+        finally:
+            writer.close()
+            with contextlib.suppress(OSError, asyncio.CancelledError):
+                await writer.wait_closed()
+
+    server = await asyncio.start_server(client, "127.0.0.1", 0, ssl=tls)
+    async with server:
+        yield server.sockets[0].getsockname()[1]
+    for task in busy:
+        task.cancel()
+    await asyncio.gather(*busy, return_exceptions=True)
+
+
+def ask(answer: Answer, *, deadline_s: float = 3.0, headers: dict[str, str] | None = None) -> Response:
+    async def work() -> Response:
+        async with served(answer) as port:
+            return await get(f"http://127.0.0.1:{port}/zones", deadline_s=deadline_s, headers=headers)
+
+    return asyncio.run(work())
+
+
+def say(body: bytes, status: str = "200 OK", *more: str) -> Answer:
+    async def answer(_: bytes, writer: asyncio.StreamWriter) -> None:
+        head = "".join(f"{line}\r\n" for line in (f"HTTP/1.1 {status}", f"Content-Length: {len(body)}", *more))
+        writer.write(head.encode() + b"\r\n" + body)
+        await writer.drain()
+
+    return answer
+
+
+def test_an_answer_is_its_status_and_its_text() -> None:
+    assert ask(say("zö".encode())) == Response(200, "zö")
+    assert ask(say(b"no", "404 Not Found")) == Response(404, "no")
+    assert ask(say(b"\xff")) == Response(200, "\ufffd")
+
+
+def test_headers_are_sent() -> None:
+    async def echo(head: bytes, writer: asyncio.StreamWriter) -> None:
+        await say(head)(head, writer)
+
+    assert "Bearer x-y-z" in ask(echo, headers={"Authorization": "Bearer x-y-z"}).text
+
+
+def test_a_redirection_is_not_followed_so_that_no_token_goes_elsewhere() -> None:
+    assert ask(say(b"", "302 Found", "Location: http://192.0.2.1/")).status == 302
+
+
+@pytest.mark.parametrize("slow", ["silence", "drips"])
+def test_the_deadline_is_for_the_whole_and_not_for_each_byte(slow: str) -> None:
+    async def answer(_: bytes, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n")
+        while True:
+            await asyncio.sleep(0.1 if slow == "drips" else 60)
+            writer.write(b"x")
+            await writer.drain()
+
+    begun = time.monotonic()
+    with pytest.raises(MissingError, match=r"did not answer in full within 0\.5 s"):
+        ask(answer, deadline_s=0.5)
+    assert time.monotonic() - begun < 1.5
+
+
+def test_too_much_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http, "_LIMIT", 1000)
+    with pytest.raises(MissingError, match="answered more than 1000 bytes"):
+        ask(say(b"x" * 1001))
+
+
+@pytest.mark.parametrize("raw", [b"", b"nonsense\r\n\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nx"])
+def test_what_is_no_answer_is_an_error_of_ours(raw: bytes) -> None:
+    async def answer(_: bytes, writer: asyncio.StreamWriter) -> None:
+        writer.write(raw)
+
+    with pytest.raises(MissingError, match="did not answer"):
+        ask(answer)
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:1/", "http://[fe80::1%25lo]:1/", "http://[fe80::1%lo]:1/", "http://x:99999/", "ftp://127.0.0.1/"])
+def test_an_address_that_cannot_be_asked_is_an_error_of_ours(url: str) -> None:
+    with pytest.raises(MissingError, match="did not answer"):
+        asyncio.run(get(url, deadline_s=2))
+
+
+def test_the_environments_proxy_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:1")
+    assert ask(say(b"direct")).text == "direct"
+
+
+def context(folder: Path) -> ssl.SSLContext:
+    made = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    made.load_cert_chain(folder / "tls.crt", folder / "tls.key")
+    return made
+
+
+def test_a_server_is_trusted_by_its_ca_and_its_name_only(tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    ours, other = Authority(tmp_path), Authority(tmp_path / "other")
+
+    async def work(ca: Path) -> None:
+        async with served(say(b"x"), context(ours.issue())) as port:
+            await get(f"https://localhost:{port}/", deadline_s=3, ca_file=str(ca))
+
+    for ca in (other.ca_file, ours.ca_file):  # the certificate is for dns.example
+        with pytest.raises(MissingError, match="did not answer"):
+            asyncio.run(work(ca))
+
+
+@pytest.mark.parametrize("text", [None, "", "-----BEGIN NONSENSE-----"])
+def test_a_ca_file_that_cannot_be_used_is_named(tmp_path: Path, text: str | None) -> None:
+    if text is not None:
+        (tmp_path / "ca").write_text(text)
+    with pytest.raises(MissingError, match=rf"{tmp_path}/ca cannot be used as the CA of https://192.0.2.1/"):
+        asyncio.run(get("https://192.0.2.1/", deadline_s=2, ca_file=str(tmp_path / "ca")))

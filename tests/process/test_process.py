@@ -1,0 +1,167 @@
+"""Processes as the product starts, finds and ends them."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from edgekeeper.errors import MissingError, StepFailedError
+from edgekeeper.host import process as unit
+from edgekeeper.host.process import Process, marked, run, spawn, start_time
+
+STUBBORN = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('ready', flush=True); time.sleep(60)"
+QUIET = "import time; print('ready', flush=True); time.sleep(60)"
+
+
+def started(folder: Path, code: str, **env: str) -> Process:
+    """A process that has said that it is ready."""
+    log = folder / "log"
+    made = spawn([sys.executable, "-I", "-S", "-c", code], log, {**os.environ, **env})
+    end = time.monotonic() + 10
+    while "ready" not in log.read_text():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    return made
+
+
+# run --------------------------------------------------------------------------------------
+
+
+def test_a_command_ends_with_its_code_and_all_it_said() -> None:
+    done = asyncio.run(run(["sh", "-c", "echo out; echo err >&2; exit 3"], 5))
+    assert (done.code, done.output) == (3, "out\nerr\n")
+    assert asyncio.run(run(["sh", "-c", "kill -SEGV $$"], 5)).code == -signal.SIGSEGV
+
+
+def test_a_command_that_is_not_there_is_told() -> None:
+    with pytest.raises(MissingError, match="cannot be run: No such file"):
+        asyncio.run(run(["/nowhere/dnsdist"], 5))
+
+
+@pytest.mark.parametrize("command", ["sleep 60", "trap '' TERM; sleep 60 & wait", "setsid sleep 3 & sleep 60"])
+def test_past_its_deadline_it_is_killed_with_its_children(command: str) -> None:
+    begun = time.monotonic()
+    with pytest.raises(StepFailedError, match=r"did not end within 0\.2 s; it was killed"):
+        asyncio.run(run(["sh", "-c", command], 0.2))
+    assert time.monotonic() - begun < 2
+
+
+def test_its_output_is_cut_where_it_is_too_much() -> None:
+    assert len(asyncio.run(run(["head", "-c", "1000000", "/dev/zero"], 10)).output) == 262_144
+
+
+# find and stop ----------------------------------------------------------------------------
+
+
+def test_it_is_known_by_pid_and_start_time_together(tmp_path: Path) -> None:
+    made = started(tmp_path, QUIET)
+    assert Process.find(made.pid, made.started) is not None
+    assert Process.find(made.pid, made.started + 1) is None
+    assert asyncio.run(made.stop(5)) == "ended on TERM"
+    assert Process.find(made.pid, made.started) is None
+    assert start_time(made.pid) is None
+
+
+def test_one_that_ignores_term_is_killed_after_its_time(tmp_path: Path) -> None:
+    made = started(tmp_path, STUBBORN)
+    begun = time.monotonic()
+    assert asyncio.run(made.stop(0.3)) == "did not end within 0.3 s of TERM and was killed"
+    assert 0.3 <= time.monotonic() - begun < 3
+    assert not made.alive()
+
+
+def test_one_that_is_stopped_ends_on_term_all_the_same(tmp_path: Path) -> None:
+    made = started(tmp_path, QUIET)
+    made.signal(signal.SIGSTOP)
+    begun = time.monotonic()
+    assert asyncio.run(made.stop(5)) == "ended on TERM"
+    assert time.monotonic() - begun < 2
+
+
+def test_one_that_is_no_child_of_ours_is_waited_for_and_stopped_too(tmp_path: Path) -> None:
+    made = started(tmp_path, QUIET)
+    stranger = Process.find(made.pid, made.started)
+    assert stranger is not None
+    assert stranger.alive()
+    assert asyncio.run(stranger.stop(5)) == "ended on TERM"
+    assert not stranger.alive()  # a zombie until its parent looks
+    assert not made.alive()
+
+
+def test_one_that_is_gone_was_already_gone_and_signals_reach_nobody(tmp_path: Path) -> None:
+    made = started(tmp_path, QUIET)
+    asyncio.run(made.stop(5))
+    assert asyncio.run(made.stop(5)) == "was already gone"
+    made.signal(signal.SIGTERM)
+    made.close()
+    made.signal(signal.SIGTERM)
+    made.close()
+
+
+def test_one_that_not_even_kill_ends_is_told_and_not_waited_for_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = started(tmp_path, QUIET)
+
+    async def never(_: Process) -> None:
+        await asyncio.Event().wait()
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Process, "wait", never)
+        patch.setattr(unit, "_KILL_DEADLINE_S", 0.05)
+        with pytest.raises(StepFailedError, match=r"is still there 0\.05 s after KILL"):
+            asyncio.run(made.stop(0.05))
+    asyncio.run(made.wait())
+
+
+def test_its_end_is_told_with_its_code(tmp_path: Path) -> None:
+    async def both(made: Process) -> list[int | None]:
+        return await asyncio.gather(made.wait(), made.wait())
+
+    assert asyncio.run(both(spawn(["sh", "-c", "exit 4"], tmp_path / "log", os.environ))) == [4, 4]
+
+
+# spawn ------------------------------------------------------------------------------------
+
+
+def test_it_has_a_session_of_its_own_and_writes_into_a_file(tmp_path: Path) -> None:
+    (tmp_path / "log").write_text("before\n")
+    made = started(tmp_path, QUIET)
+    assert os.getsid(made.pid) == made.pid
+    assert (tmp_path / "log").read_text() == "before\nready\n"
+    assert Path(f"/proc/{made.pid}/fd/1").readlink() == tmp_path / "log"
+    assert Path(f"/proc/{made.pid}/fd/0").readlink() == Path("/dev/null")
+    asyncio.run(made.stop(5))
+
+
+def test_a_program_or_a_log_that_is_not_there_is_told(tmp_path: Path) -> None:
+    with pytest.raises(MissingError, match="cannot be started: No such file"):
+        spawn(["/nowhere/dnsdist"], tmp_path / "log", {})
+    with pytest.raises(StepFailedError, match=r"cannot be opened .*; it is not started"):
+        spawn(["true"], tmp_path / "nowhere" / "log", {})
+
+
+def test_it_is_found_by_its_environment(tmp_path: Path) -> None:
+    made = started(tmp_path, QUIET, EDGEKEEPER_ENGINE=f"test:{tmp_path}")
+    assert marked("EDGEKEEPER_ENGINE", f"test:{tmp_path}") == [(made.pid, made.started)]
+    assert marked("EDGEKEEPER_ENGINE", f"test:{tmp_path}x") == []
+    asyncio.run(made.stop(5))
+    assert marked("EDGEKEEPER_ENGINE", f"test:{tmp_path}") == []
+
+
+def test_processes_that_come_and_go_use_up_no_descriptors(tmp_path: Path) -> None:
+    def once() -> None:
+        made = spawn(["true"], tmp_path / "log", os.environ)
+        found = Process.find(made.pid, made.started)
+        asyncio.run(made.wait())
+        del found
+
+    once()
+    before = set(os.listdir("/proc/self/fd"))  # noqa: PTH208 - names are wanted
+    for _ in range(5):
+        once()
+    assert len(os.listdir("/proc/self/fd")) <= len(before)  # noqa: PTH208

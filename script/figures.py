@@ -21,8 +21,8 @@ WHY: dict[tuple[str, str], str] = {
     ("dns-member-killed", "1."): "dnsdist 1.x cannot ask a second member; what was under way to the dead one is lost",
     ("dns-member-frozen", "1."): "dnsdist 1.x cannot ask a second member; what was under way to the dead one is lost",
     ("dns-member-killed-dot", "1."): "dnsdist 1.x cannot ask a second member: over TCP a refused connection ends the client's",
-    ("dns-wrong-node", "1."): "dnsdist before 2.1 offers no check of what a health answer says; the mismatch is an alarm only",
     ("dns-member-kinds/default-question", ""): "pdns-recursor answers a.root-servers.net. from its own root hints; ask a name of your own with a short TTL",
+    ("dns-member-kinds/own-question", ""): "pdns-recursor keeps a SERVFAIL for a name for 60 s (packetcache-servfail-ttl), also for the name that health asks",
 }
 """Why a promise is not reached, by drill (or drill/case) and the beginning of the engine's version."""
 README_ROWS = (
@@ -39,9 +39,11 @@ BEGIN, END = "<!-- figures: written by script/figures from the drills, do not ed
 
 def main() -> int:
     """Write both pages."""
-    source, page = Path(sys.argv[1]), Path(sys.argv[2])
-    found = json.loads(source.read_text(encoding="utf-8"))
-    drills: list[dict[str, Any]] = found if isinstance(found, list) else [found]
+    page, *sources = (Path(word) for word in sys.argv[1:])
+    drills: list[dict[str, Any]] = []
+    for source in sources:
+        found = json.loads(source.read_text(encoding="utf-8"))
+        drills += found if isinstance(found, list) else [found]
     page.write_text(HEAD + _summary(drills) + _pages(drills), encoding="utf-8")
     readme = Path("README.md")
     if readme.exists():
@@ -75,7 +77,7 @@ def _pages(drills: list[dict[str, Any]]) -> str:
         rows = []
         for title, case in sorted((c for c in _cases(drills) if c[0].partition("/")[0] == name), key=lambda c: (c[0], _numbers(c[1]["engines"]["dnsdist"]))):
             rows += _rows(title, case)
-        head = "| case | dnsdist | promise | allowed | measured | plain | kept | longest outage |\n| --- | --- | --- | --- | --- | --- | --- | --- |\n"
+        head = "| case | dnsdist | promise | allowed | measured | plain | gain | kept | longest outage |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n"
         notes = sorted({_why(t, c["engines"]["dnsdist"]) for t, c in _cases(drills) if t.startswith(name + "/") and not c["kept"]} - {""})
         out.append(f"## {name}\n\n{head}" + "\n".join(rows) + "\n" + "".join(f"\nNot reached: {note}.\n" for note in notes))
     return "\n".join(out)
@@ -84,11 +86,12 @@ def _pages(drills: list[dict[str, Any]]) -> str:
 def _rows(title: str, case: dict[str, Any]) -> list[str]:
     version = case["engines"]["dnsdist"]
     if not case["promises"]:
-        return [f"| {title.partition('/')[2]} | {version} | could not be run | | | | no | {case['why']} |"]
+        return [f"| {title.partition('/')[2]} | {version} | could not be run | | | | | no | {case['why']} |"]
     out = []
     for number, promise in enumerate(case["promises"]):
         plain = _plain(case, promise) if case["baseline"] else None
-        outage = _outage(case["outage"]) if number == 0 else ""
+        seen = any("unanswered_3s" in run for run in case["figures"])
+        outage = (_outage(case["outage"]) if seen else "-") if number == 0 else ""
         over = f", {promise['over']} of {case['runs']}" if case["runs"] > 1 else ""
         cells = (
             title.partition("/")[2] if number == 0 else "",
@@ -97,6 +100,7 @@ def _rows(title: str, case: dict[str, Any]) -> list[str]:
             f"{_number(promise['limit'])} {promise['unit']}",
             _number(promise["measured"]),
             _number(plain),
+            _gain(promise["measured"], plain),
             "yes" if promise["kept"] else "**no**",
             outage,
         )
@@ -143,6 +147,14 @@ def _why(title: str, version: str) -> str:
         if (title == where or title.partition("/")[0] == where) and version.startswith(begins):
             return f"{title.partition('/')[0]} on {version}: {note}" if begins else note
     return ""
+
+
+def _gain(product: float | None, plain: float | None) -> str:
+    if product is None or plain is None:
+        return "-"
+    if product == plain:
+        return "none"
+    return f"{plain / product:.1f}x" if product else f"{_number(plain)} to 0"
 
 
 def _outage(outage: dict[str, Any]) -> str:

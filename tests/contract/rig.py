@@ -164,9 +164,9 @@ class Rig:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         for crew in (*self._past, self.crew):
-            child = crew.serving.process._child if crew.serving is not None else None
-            if child is not None:
-                child.wait(5)
+            for hand in (crew.serving, crew.beside):
+                if hand is not None and hand.process._child is not None:
+                    hand.process._child.wait(5)
 
     def pids(self) -> list[int]:
         """All engines that run, by their environment."""

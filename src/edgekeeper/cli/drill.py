@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from edgekeeper.cli.output import Cell, Format, Tone, complain, progress, progress_done, say, say_block, say_json, table
-from edgekeeper.errors import EdgekeeperError, MissingError, UsageError
+from edgekeeper.errors import AbortedError, EdgekeeperError, MissingError, UsageError
 
 if TYPE_CHECKING:
     from edgekeeper.lab.referee import Promise
@@ -60,11 +60,18 @@ def run(
     options = Options(wanted, baseline=baseline, repeat=repeat, ci=ci, record=record, policy=policy)
     if not rights.is_root():
         asyncio.run(rights.become_root_inside())
-    results = asyncio.run(run_all(picks, options, _say))
+
+    def save(so_far: tuple[DrillResult, ...]) -> None:
+        if json_file is not None:
+            documents = [drill_json(r) for r in so_far]
+            json_file.write_text(json.dumps(documents[0] if len(documents) == 1 else documents, indent=1) + "\n", encoding="utf-8")
+
+    try:
+        results = asyncio.run(run_all(picks, options, _say, save))
+    except asyncio.CancelledError:
+        msg = "stopped; what was built is taken down again"
+        raise AbortedError(msg) from None
     progress_done()
-    if json_file is not None:
-        documents = [drill_json(r) for r in results]
-        json_file.write_text(json.dumps(documents[0] if len(documents) == 1 else documents, indent=1) + "\n", encoding="utf-8")
     _show(results)
     raise typer.Exit(_exit_code(results))
 

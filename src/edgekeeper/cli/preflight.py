@@ -66,7 +66,17 @@ async def engine_verdict(dns: Dns) -> EngineVerdict:
     )
     seat = dnsdist_seat.make((5199, 8083, 5354), os.urandom(128))
     refusal = await ask(build, build.engine.files(topology, seat))
-    return EngineVerdict(f"dnsdist {build.features.text}", refusal, topology.notes, tuple(doubts))
+    return EngineVerdict(f"dnsdist {build.features.text}", refusal, (*topology.notes, *_advice(dns)), tuple(doubts))
+
+
+def _advice(dns: Dns) -> tuple[str, ...]:
+    if dns.purpose == "resolver" and dns.health.name is None:
+        # measured: docs/decisions/0003
+        return (
+            "health asks a.root-servers.net., which resolvers keep in their caches for days: a member with a dead upstream stays up that long. "
+            "Name a record of your own with a short TTL to see it: health: {name: health.example., type: A}",
+        )
+    return ()
 
 
 def warnings(root: Root, node: str) -> list[str]:

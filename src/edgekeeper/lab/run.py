@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import signal
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -19,6 +21,7 @@ from edgekeeper.lab.report import CaseResult, DrillResult, Run, middle
 from edgekeeper.lab.stage import Stage, plan_for
 
 Say = Callable[[str], None]
+Done = Callable[[tuple[DrillResult, ...]], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,19 +58,25 @@ def chosen(names: Sequence[str], *, everything: bool = False) -> tuple[tuple[Dri
     return tuple(out)
 
 
-async def run(picks: Sequence[tuple[Drill, tuple[Case, ...]]], options: Options, say: Say) -> tuple[DrillResult, ...]:
-    """Run them all; first sweep what dead runners left. MissingError when an engine is missing."""
+async def run(picks: Sequence[tuple[Drill, tuple[Case, ...]]], options: Options, say: Say, done: Done) -> tuple[DrillResult, ...]:
+    """Run them all; first sweep what dead runners left. MissingError when an engine is missing.
+
+    ``done`` is handed all results so far whenever a drill is over: hours of measuring must not hang on the last minute.
+    """
     netns.need_ip()
+    if (task := asyncio.current_task()) is not None:
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
     for gone in await netns.sweep():
         say(f"removed what a dead run left: {gone}")
     found = [await engines.find(suite) for suite in options.suites or (await engines.default(),)]
-    out = []
+    out: list[DrillResult] = []
     for engine in found:
         for drill, cases in picks:
             kept = [c for c in cases if not options.ci or (c.ci and engine.numbers >= c.ci_since)]
             results = tuple([await _case(drill, case, engine, options, say) for case in kept])
             if results:
                 out.append(DrillResult(drill.name, engine.version, engine.suite, results))
+                done(tuple(out))
     return tuple(out)
 
 
@@ -94,7 +103,9 @@ async def _case(drill: Drill, case: Case, engine: EngineAt, options: Options, sa
         for figures in judged:
             figures["more_than_plain"] = max(0.0, (ours or 0.0) - base)
     rulings = judge([p for p in case.promises if p.applies(engine.numbers)], judged)
-    return replace(blank, runs=runs, plain=plain, rulings=rulings)
+    result = replace(blank, runs=runs, plain=plain, rulings=rulings)
+    say(f"{title}: {result.why}")
+    return result
 
 
 async def _runs(title: str, case: Case, engine: EngineAt, side: Side, options: Options, say: Say) -> tuple[Run, ...]:

@@ -80,6 +80,7 @@ def test_a_bad_pair_is_refused_by_its_own_path_and_the_good_one_stays(store: Cer
     assert str(tmp_path / "tls") not in str(caught.value)
     assert store.last() == good
     assert Path(good.chain).read_text() == kept
+    assert len([p for p in (tmp_path / "tls").iterdir() if not p.is_symlink()]) == 1
 
 
 def test_an_expired_pair_is_refused_but_what_is_live_already_stays(store: CertificateStore, issued: Path) -> None:

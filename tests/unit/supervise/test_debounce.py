@@ -20,6 +20,12 @@ def test_the_first_change_acts_at_once_and_the_next_waits_for_the_rest_of_the_ma
     assert due_in(state, 105) == 0
 
 
+def test_the_oldest_waiting_change_is_remembered() -> None:
+    state = noticed(noticed(Debounce(5), 100), 103)
+    assert state.waiting == 100
+    assert acted(state, 104).waiting is None
+
+
 def test_after_a_quiet_time_a_change_acts_at_once() -> None:
     assert due_in(noticed(acted(Debounce(5), 100), 200), 200) == 0
 

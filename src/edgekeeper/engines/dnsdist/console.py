@@ -61,6 +61,9 @@ class Console:
             why = "it closed the connection or the key is another's" if isinstance(err, EOFError | CryptoError) else _why(err)
             msg = f"dnsdist's console on port {self._port} cannot be used: {why}"
             raise MissingError(msg) from err
+        except asyncio.CancelledError:  # the deadline of who asks
+            await self.close()
+            raise
         return self
 
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:

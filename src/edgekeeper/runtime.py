@@ -31,11 +31,19 @@ class Role(Protocol):
 
 
 @contextlib.contextmanager
-def alone(run_dir: str, role: str) -> Iterator[Path]:
-    """The role's folder below ``run_dir``, held by this process alone; LockHeldError when it is not."""
-    make_folder(run_dir, 0o755)
+def alone(run_dir: str, role: str, state_dir: str | None = None) -> Iterator[Path]:
+    """The role's folder below ``run_dir``, held by this process alone, as is the one below ``state_dir``; LockHeldError when it is not.
+
+    Both: a run_dir may be wiped while its lock is held, and another config may name the same state_dir, whose engine would then
+    have two masters.
+    """
+    make_folder(run_dir, 0o755, ours=False)
     folder = make_folder(Path(run_dir) / role)
-    with locked(folder / "lock", f"edgekeeper {role} with run_dir {run_dir}"):
+    with contextlib.ExitStack() as held:
+        held.enter_context(locked(folder / "lock", f"edgekeeper {role} with run_dir {run_dir}"))
+        if state_dir is not None and Path(state_dir).resolve() != Path(run_dir).resolve():
+            make_folder(state_dir, 0o755, ours=False)
+            held.enter_context(locked(make_folder(Path(state_dir) / role) / "lock", f"edgekeeper {role} with state_dir {state_dir}"))
         yield folder
 
 

@@ -168,6 +168,10 @@ class MemoryProcess:
         self.code = code
         self.ended.set()
 
+    def signal(self, number: int) -> None:
+        if number in (9, 15):
+            self.end(-number)
+
     async def wait(self) -> int | None:
         await self.ended.wait()
         return self.code

@@ -134,6 +134,14 @@ def test_beside_a_sibling_a_listener_of_somebody_else_is_seen(dnsdist):
         said = asyncio.run(dnsdist.hands.preflight(wider, dnsdist.hands.new_seat(wider), seat))
     assert said is not None
     assert "(do53, TCP) cannot be listened on: Address already in use" in said
+    with socket.socket(type=socket.SOCK_DGRAM) as taken:
+        taken.bind(("127.0.0.1", 0))
+        wider = dnsdist.topology((A,), listen=[topology.listeners[0].address, f"127.0.0.1:{taken.getsockname()[1]}"])
+        said = asyncio.run(dnsdist.hands.preflight(wider, dnsdist.hands.new_seat(wider), seat))
+    assert said is not None
+    assert "(do53, UDP) cannot be listened on: Address already in use" in said
+    everywhere = dnsdist.topology((A,), listen=[f"0.0.0.0:{port_of(topology.listeners[0].address)}"])
+    assert asyncio.run(dnsdist.hands.preflight(everywhere, dnsdist.hands.new_seat(everywhere), seat)) is None
 
 
 def test_encrypted_listeners_start_and_change_their_certificate_live(dnsdist, tmp_path):

@@ -14,6 +14,7 @@ import pytest
 from edgekeeper.errors import MissingError
 from edgekeeper.host import http
 from edgekeeper.host.http import Response, get
+from edgekeeper.lab import certs
 from edgekeeper.lab.certs import Authority
 
 Answer = Callable[[bytes, asyncio.StreamWriter], Awaitable[None]]
@@ -109,7 +110,9 @@ def test_what_is_no_answer_is_an_error_of_ours(raw: bytes) -> None:
         ask(answer)
 
 
-@pytest.mark.parametrize("url", ["http://127.0.0.1:1/", "http://[fe80::1%25lo]:1/", "http://[fe80::1%lo]:1/", "http://x:99999/", "ftp://127.0.0.1/"])
+@pytest.mark.parametrize(
+    "url", ["http://127.0.0.1:1/", "http://[fe80::1%25lo]:1/", "http://[fe80::1%lo]:1/", "http://127.0.0.1:abc/", "http://[x]:1/", "ftp://127.0.0.1/"]
+)
 def test_an_address_that_cannot_be_asked_is_an_error_of_ours(url: str) -> None:
     with pytest.raises(MissingError, match="did not answer"):
         asyncio.run(get(url, deadline_s=2))
@@ -127,17 +130,24 @@ def context(folder: Path) -> ssl.SSLContext:
     return made
 
 
-def test_a_server_is_trusted_by_its_ca_and_its_name_only(tmp_path: Path) -> None:
+def test_a_server_is_trusted_by_its_ca_and_its_name_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file of the CA is read again once it has changed."""
     (tmp_path / "other").mkdir()
     ours, other = Authority(tmp_path), Authority(tmp_path / "other")
+    ca = tmp_path / "trusted"
 
-    async def work(ca: Path) -> None:
+    async def work(name: str) -> str:
+        monkeypatch.setattr(certs, "SERVER_NAME", name)
         async with served(say(b"x"), context(ours.issue())) as port:
-            await get(f"https://localhost:{port}/", deadline_s=3, ca_file=str(ca))
+            return (await get(f"https://localhost:{port}/", deadline_s=3, ca_file=str(ca))).text
 
-    for ca in (other.ca_file, ours.ca_file):  # the certificate is for dns.example
-        with pytest.raises(MissingError, match="did not answer"):
-            asyncio.run(work(ca))
+    ca.write_bytes(other.ca_file.read_bytes())
+    with pytest.raises(MissingError, match=r"did not answer: ConnectError .*CERTIFICATE_VERIFY_FAILED"):
+        asyncio.run(work("localhost"))
+    ca.write_bytes(ours.ca_file.read_bytes())
+    with pytest.raises(MissingError, match="Hostname mismatch"):
+        asyncio.run(work("dns.example"))
+    assert asyncio.run(work("localhost")) == "x"
 
 
 @pytest.mark.parametrize("text", [None, "", "-----BEGIN NONSENSE-----"])

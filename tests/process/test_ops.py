@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import http.client
+import socket
 import ssl
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ import pytest
 from edgekeeper.config.ops import Ops
 from edgekeeper.errors import MissingError
 from edgekeeper.lab.certs import Authority
+from edgekeeper.ops import server
 from edgekeeper.ops.server import Voice, serve
 
 from .edge import free_ports
@@ -133,3 +136,21 @@ def test_a_client_that_says_nothing_does_not_keep_others_out() -> None:
                 each.close()
 
     assert while_served({}, None, questions) == 200
+
+
+def test_clients_that_only_stand_there_keep_nobody_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "PATIENCE_S", 0.5)
+
+    def questions(port: int) -> tuple[int, int]:
+        idle = [socket.create_connection(("127.0.0.1", port)) for _ in range(210)]
+        for each in idle[::2]:
+            each.sendall(b"GET /hea")
+        full = ask(port, "/healthz/ready")
+        end = time.monotonic() + 5
+        while time.monotonic() < end and (after := ask(port, "/healthz/ready")) != 200:
+            time.sleep(0.1)
+        for each in idle:
+            each.close()
+        return full, after
+
+    assert while_served({}, None, questions) == (503, 200)

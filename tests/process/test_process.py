@@ -16,6 +16,7 @@ from edgekeeper.host import process as unit
 from edgekeeper.host.process import Process, marked, run, spawn, start_time
 
 STUBBORN = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('ready', flush=True); time.sleep(60)"
+POLITE = "import os, signal, time; signal.signal(signal.SIGTERM, lambda *_: os._exit(0)); print('ready', flush=True); time.sleep(60)"
 QUIET = "import time; print('ready', flush=True); time.sleep(60)"
 
 
@@ -63,6 +64,11 @@ def test_it_is_known_by_pid_and_start_time_together(tmp_path: Path) -> None:
     made = started(tmp_path, QUIET)
     assert Process.find(made.pid, made.started) is not None
     assert Process.find(made.pid, made.started + 1) is None
+    reused = Process.find(made.pid, made.started)
+    assert reused is not None
+    reused.started += 1  # as if another had the pid by now
+    assert not reused.alive()
+    assert made.alive()
     assert asyncio.run(made.stop(5)) == "ended on TERM"
     assert Process.find(made.pid, made.started) is None
     assert start_time(made.pid) is None
@@ -77,8 +83,11 @@ def test_one_that_ignores_term_is_killed_after_its_time(tmp_path: Path) -> None:
 
 
 def test_one_that_is_stopped_ends_on_term_all_the_same(tmp_path: Path) -> None:
-    made = started(tmp_path, QUIET)
+    """One with a handler of its own, as engines have: the kernel ends others at once."""
+    made = started(tmp_path, POLITE)
     made.signal(signal.SIGSTOP)
+    while Path(f"/proc/{made.pid}/stat").read_text().rpartition(")")[2].split()[0] != "T":
+        time.sleep(0.001)
     begun = time.monotonic()
     assert asyncio.run(made.stop(5)) == "ended on TERM"
     assert time.monotonic() - begun < 2

@@ -98,3 +98,14 @@ def test_a_role_runs_once_for_each_run_dir(tmp_path: Path) -> None:
             pass
     with alone(str(tmp_path), "dns"):
         pass
+
+
+def test_a_state_dir_has_one_master_too(tmp_path: Path) -> None:
+    run, other, state = (tmp_path / name for name in ("run", "other", "state"))
+    state.mkdir(mode=0o750)
+    with alone(str(run), "dns", str(state)):
+        assert state.stat().st_mode & 0o777 == 0o750
+        with pytest.raises(LockHeldError, match=r"with state_dir .* is already running"), alone(str(other), "dns", str(state)):
+            pass
+    with alone(str(run), "dns", str(run)):
+        pass

@@ -52,7 +52,7 @@ def render(
     else:
         from edgekeeper.host.files import make_folder, write_text
 
-        folder = make_folder(directory)
+        folder = make_folder(directory, ours=False)
         for name, text in found.files.items():
             write_text(folder / name, text)
         say(f"{', '.join(found.files)} written to {folder} (they hold credentials: mode 0600)")
@@ -76,7 +76,6 @@ def run(
     from edgekeeper.dns.build import detect
     from edgekeeper.dns.role import DnsRole
     from edgekeeper.host.clock import SystemClock
-    from edgekeeper.host.files import make_folder
     from edgekeeper.host.journal import FileJournal
 
     chosen = settings(ctx)
@@ -84,8 +83,7 @@ def run(
     node = chosen.this_node(loaded)
     chosen.start_logging(node)
     root, clock = loaded.root, SystemClock()
-    with runtime.alone(root.run_dir, "dns") as run_dir:
-        make_folder(root.state_dir, 0o755)
+    with runtime.alone(root.run_dir, "dns", root.state_dir) as run_dir:
         journal = FileJournal(root.state_dir, node, clock)
 
         async def work() -> None:

@@ -33,6 +33,7 @@ from edgekeeper.ports import Clock, Journal, Source
 
 MEMORY = "membership.json"
 ZONES = "zones.json"
+RESTING = "resting.json"
 SOON_S = 14 * 86400
 """An alarm this long before a certificate ends: renewals usually come at 30 days."""
 CALENDAR_S = 3600.0
@@ -77,12 +78,20 @@ class Inputs:
         return source_of(self.dns.members, self._clock)
 
     def remember(self) -> None:
-        """Start from the last full membership and zones of an earlier run, so that an empty source is noticed and no zone vanishes meanwhile."""
+        """Start from what an earlier run knew last: members, zones, and who said that it drains.
+
+        So an empty source is noticed, and the running engine is not changed twice (out and in again)
+        before everybody has been asked.
+        """
         with contextlib.suppress(EdgekeeperError, ValueError, KeyError, TypeError, AttributeError):
             record = json.loads(read_text(self._state / MEMORY))
             raw = tuple(Member(str(n), str(h), int(p), tuple(pools)) for n, h, p, pools in record["members"])
             self._names = {str(k): tuple(v) for k, v in record["names"].items()}
             self._raw = raw
+        with contextlib.suppress(EdgekeeperError, ValueError, KeyError, TypeError):
+            resting = frozenset(str(a) for a in json.loads(read_text(self._state / RESTING))["addresses"])
+            self.heard = desired.Heard(dict.fromkeys(resting, desired.TWICE), resting)
+        self._recall_names()
         zones = self.dns.zones
         sources = {f"catalog {c.zone}" for c in zones.catalog}
         with contextlib.suppress(EdgekeeperError, ValueError, KeyError, TypeError, AttributeError):
@@ -90,6 +99,12 @@ class Inputs:
             known = {str(k): dict(v) for k, v in record["known"].items() if k in sources or (zones.poll and str(k).startswith("member "))}
             self._reader.known, self._reader.serials = known, {str(k): int(v) for k, v in record["serials"].items()}
         self.zones = {zone: self._reader.serials.get(zone) for zone in merge(zones.static, self._reader.known.values())}
+
+    def go_on_from(self, before: Inputs) -> None:
+        """After a reload: what was learnt stays known (a member that drains stays out); what the config names is read again."""
+        self.certificate, self.judgement, self.seen = before.certificate, before.judgement, before.seen
+        self.heard, self.drained = before.heard, before.drained
+        self._answered = before._answered
 
     async def read_members(self, source: Source) -> None:
         """Read the source once, choose, resolve, and keep the result."""
@@ -166,7 +181,10 @@ class Inputs:
         before, resting = self.judgement, self.heard.resting
         self.judgement = desired.judge(members, self.seen, was_forgiving=before.forgiving, first=first, question=" ".join(asked), identity=self.dns.identity)
         self.heard = desired.listen_to(self.heard, members, self.seen)
-        self._answered |= {m.name for m in members if self.judgement.identity.get(m.address) == "same"}
+        named = {m.name for m in members if self.judgement.identity.get(m.address) == "same"}
+        if not named <= self._answered:
+            self._answered |= named
+            self.remember_names()
         for name in ("health question", "identity"):
             self._alarms.set(name, self.judgement.alarms.get(name))
         for address in (self.heard.resting ^ resting) & {m.address for m in members}:
@@ -174,14 +192,20 @@ class Inputs:
             why = f"{address} {'says that it drains; it is taken out of service' if gone else 'no longer drains; it is back in service'}"
             emit(Event.MEMBER_DRAINED if gone else Event.MEMBER_UNDRAINED, why)
             self._journal.write(Entry("dns", Event.MEMBER_DRAINED if gone else Event.MEMBER_UNDRAINED, address, "act", why))
+        if self.heard.resting != resting:
+            with contextlib.suppress(EdgekeeperError):
+                write_text(self._state / RESTING, json.dumps({"schema": 1, "addresses": sorted(self.heard.resting)}))
         if (before.forgiving, before.enforce_identity, resting) != (self.judgement.forgiving, self.judgement.enforce_identity, self.heard.resting):
             self._changed()
 
     def unnamed(self) -> tuple[str, ...]:
         """Named members that have never answered their name, in this run or an earlier one."""
-        with contextlib.suppress(EdgekeeperError, ValueError, KeyError, TypeError):
-            self._answered |= set(json.loads(read_text(self._state / "answered.json"))["names"])
+        self._recall_names()
         return tuple(sorted(m.name for m in self.members if m.name and m.name not in self._answered))
+
+    def _recall_names(self) -> None:
+        with contextlib.suppress(EdgekeeperError, ValueError, KeyError, TypeError):
+            self._answered |= {str(name) for name in json.loads(read_text(self._state / "answered.json"))["names"]}
 
     def remember_names(self) -> None:
         """Keep who has answered its name."""

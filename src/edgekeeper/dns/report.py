@@ -63,15 +63,15 @@ class Report:
         role, view = self._role, self._view
         ready = self._readiness()
         alarms = dict(role.alarms.raised)
-        if not ready.ok:
-            verdict = Verdict(Health.BAD, ready.why)
-        elif alarms:
-            name, why = next(iter(alarms.items()))
-            verdict = Verdict(Health.OK, f"{ready.why}; {len(alarms)} alarm(s), {name}: {why}")
-        else:
-            verdict = Verdict(Health.OK, ready.why)
         serving = role.crew.serving
         state = role.supervisor.state
+        words = ready.why
+        if ready.ok and state.refused is not None:
+            words += f"; a change is refused, what ran before still runs: {state.refused.why}"
+        if ready.ok and alarms:
+            name, why = next(iter(alarms.items()))
+            words += f"; {len(alarms)} alarm(s), {name}: {why}"
+        verdict = Verdict(Health.OK if ready.ok else Health.BAD, words)
         held = {s.address: s for s in view.servers} if view is not None else {}
         inputs = role.inputs
         backends = [

@@ -97,6 +97,11 @@ class DnsRole:
         if root.dns is None:
             self.alarms.set("config", "the config has no dns section any more; the configuration before stays, stop this role to end it")
             return
+        unseen = self._unseen(root.dns.identity) if self.dns.identity != "require" else None
+        if unseen is not None:
+            self.alarms.set("config", f"{unseen}; the configuration before stays")
+            self.journal.write(Entry("dns", Event.CONFIG_REFUSED, "config", "refuse", f"{unseen}; the configuration before stays"))
+            return
         self.alarms.set("config", None)
         fixed = [name for name in ("run_dir", "state_dir", "ops") if getattr(root, name) != getattr(self.root, name)]
         fixed += ["dns.engine"] if root.dns.engine != self.dns.engine else []
@@ -105,7 +110,7 @@ class DnsRole:
         self.supervisor.actor.manner = self.dns.restart
         before = self.inputs
         self.inputs = self._new_inputs()
-        self.inputs.certificate, self.inputs.judgement = before.certificate, before.judgement
+        self.inputs.go_on_from(before)
         self._start_watchers(urgent=True)
 
     async def run(self) -> None:
@@ -179,14 +184,26 @@ class DnsRole:
             return
         with contextlib.suppress(EdgekeeperError):
             await inputs.look(first=True)
-        if self.dns.identity == "require":
-            missing = inputs.unnamed()
-            if missing:
-                told = {m.name: inputs.judgement.identity.get(m.address, "silent") for m in inputs.members}
-                who = ", ".join(f"{name} ({told.get(name, 'silent')})" for name in missing[:5])
-                msg = f"identity: require, but these members have never answered their name: {who}; set it on them, or say identity: observe"
-                raise RefusedError(msg)
-            inputs.remember_names()
+        unseen = self._unseen(self.dns.identity)
+        if unseen is not None and not self._required_before():
+            raise RefusedError(unseen)
+
+    def _unseen(self, identity: str) -> str | None:
+        """Why identity must not be required yet: of members that never said their name nobody knows whether they can. None when it may."""
+        missing = self.inputs.unnamed() if identity == "require" else ()
+        if not missing:
+            return None
+        told = {m.name: self.inputs.judgement.identity.get(m.address, "silent") for m in self.inputs.members}
+        who = ", ".join(f"{name} ({told.get(name, 'silent')})" for name in missing[:5])
+        return f"identity: require, but these members have never answered their name: {who}; set it on them, or say identity: observe"
+
+    def _required_before(self) -> bool:
+        """Whether the last accepted configuration required it already: then one member that is dead or new keeps no edge down."""
+        found = Stage(self.state, readonly=True).current()
+        with contextlib.suppress(ValueError):
+            topology, _ = self.built.engine.load(found.document if found is not None else "")
+            return any(backend.identity for backend in topology.backends)
+        return False
 
     def _new_inputs(self) -> Inputs:
         inputs = Inputs(self.dns, self.state, self.clock, self.journal, self.alarms, self.want)

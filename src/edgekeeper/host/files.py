@@ -16,9 +16,12 @@ _LIMIT = 16 * 2**20
 
 
 def read_text(path: str | Path, limit: int = _LIMIT) -> str:
-    """The UTF-8 text of a file; MissingError or UsageError says what is wrong with it."""
+    """The UTF-8 text of a file; MissingError or UsageError says what is wrong with it. Never waits (for the writer of a FIFO, say)."""
     try:
-        with Path(path).open("rb") as file:
+        with open(path, "rb", opener=_without_waiting) as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                msg = f"{path} is not a file; it is not read"
+                raise UsageError(msg)
             raw = file.read(limit + 1)
     except OSError as err:
         msg = f"{path} cannot be read: {err.strerror or err}"
@@ -31,6 +34,10 @@ def read_text(path: str | Path, limit: int = _LIMIT) -> str:
     except UnicodeDecodeError as err:
         msg = f"{path} is not UTF-8 text (byte {err.start}); it is not read"
         raise UsageError(msg) from err
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def write_text(path: str | Path, text: str, *, mode: int = 0o600, group: int = -1, sync: bool = True) -> None:
@@ -78,12 +85,17 @@ def sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
-def make_folder(path: str | Path, mode: int = 0o700) -> Path:
-    """A folder with exactly this mode, made with its parents where it is missing."""
+def make_folder(path: str | Path, mode: int = 0o700, *, ours: bool = True) -> Path:
+    """A folder with exactly this mode, made with its parents where it is missing.
+
+    One that is there and is not ``ours`` (a person named it: it may be /run, /tmp or somebody's home) keeps the mode it has.
+    """
     path = Path(path)
     try:
-        path.mkdir(parents=True, exist_ok=True)
-        if stat.S_IMODE(path.stat().st_mode) != mode:
+        there = path.is_dir()
+        if not there:
+            path.mkdir(parents=True, exist_ok=True)
+        if (ours or not there) and stat.S_IMODE(path.stat().st_mode) != mode:
             path.chmod(mode)
     except OSError as err:
         msg = f"folder {path} cannot be made: {err.strerror or err}; create it or run as its owner"

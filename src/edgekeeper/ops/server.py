@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import hmac
 import socket
@@ -23,6 +24,9 @@ from edgekeeper.config.ops import Ops
 from edgekeeper.errors import MissingError
 from edgekeeper.log import Event, emit
 
+PATIENCE_S = 10.0
+"""How long a connection may do nothing, or take over one request: 200 that only stand there would answer 503 to everybody else."""
+
 
 @dataclass(frozen=True, slots=True)
 class Voice:
@@ -34,12 +38,22 @@ class Voice:
 
 
 class _KnowsItsClient(H11Protocol):
-    """Tells the pages whether the client showed a certificate (that the CA signed: TLS has checked it)."""
+    """Tells the pages whether the client showed a certificate (that the CA signed: TLS has checked it); lets no client stand there for ever."""
 
     @override
     def connection_made(self, transport: Any) -> None:
         self.app_state = {**self.app_state, "certified": bool(transport.get_extra_info("peercert"))}
         super().connection_made(transport)
+        asyncio.get_running_loop().call_later(PATIENCE_S, self._look, None)
+
+    def _look(self, before: Any) -> None:
+        """Close the connection when there is no other request than at the last look; one whose client only dribbles is never a request."""
+        if self.transport.is_closing():
+            return
+        if self.cycle is before:
+            self.transport.abort()
+        else:
+            asyncio.get_running_loop().call_later(PATIENCE_S, self._look, self.cycle)
 
 
 class _Server(uvicorn.Server):

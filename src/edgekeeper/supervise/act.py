@@ -95,6 +95,7 @@ class Actor:
 
     def tidy(self) -> None:
         """Forget what no event can name any more, and old generations."""
+        self.crew.keep()
         self._stage.prune(self.crew.in_use | ({self._staged.name} if self._staged else set()))
         for digest in list(self.intents)[:-8]:
             del self.intents[digest]
@@ -207,9 +208,9 @@ class Actor:
                 return fresh
             self._stage.drop(fresh.name)
         except EdgekeeperError as err:
-            if beside:  # that seat is taken by the one that runs
-                raise
             refusal = str(err)  # a full disk must not keep the engine down
+        if beside:  # the seat on the disk may be that of the one that runs
+            raise StepFailedError(refusal)
         self.how = f"start; with the credentials of {current.name}, because {refusal}"
         return self._as_it_is(current)
 

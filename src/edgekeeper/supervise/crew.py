@@ -64,6 +64,7 @@ class Crew:
 
     def save(self) -> None:
         """Write the record, before what depends on it is done. It lies in memory (``/run``), so it is not synced."""
+        make_folder(self.folder)  # somebody may have wiped the run_dir
         record = {
             "schema": SCHEMA,
             "serving": _dump(self.serving),
@@ -86,11 +87,17 @@ class Crew:
         everyone = [hand for hand in (serving, beside, *strays) if hand is not None]
         if not everyone:
             return Found(None)
-        applying = record.get("applying") if everyone[0] is serving else None
-        return Found(everyone[0], tuple(everyone[1:]), applying, tuple(record.get("steering") or ()))
+        applying, steering = record.get("applying"), record.get("steering")
+        return Found(
+            everyone[0],
+            tuple(everyone[1:]),
+            applying if everyone[0] is serving and isinstance(applying, str) else None,
+            tuple(listen for listen in steering if isinstance(listen, str)) if isinstance(steering, list) else (),
+        )
 
     def start(self, argv: Sequence[str], generation: str, now: float, *, beside: bool) -> Hand:
         """Start a process, to serve or to stand beside the one that serves, and record it."""
+        make_folder(self.folder)
         environment = {key: value for key, value in os.environ.items() if not key.startswith("EDGEKEEPER_")}
         process = spawn(argv, self.log, {**environment, MARK: self._mark, GENERATION: generation})
         hand = Hand(process, generation, now)
@@ -136,6 +143,11 @@ class Crew:
         except EdgekeeperError as err:
             emit(Event.INTERNAL_ERROR, f"the record of the engines is not up to date: {err}", level=WARNING)
 
+    def keep(self) -> None:
+        """Write the record again where somebody took it away: commands beside the supervisor look there for the engine."""
+        if (self.serving or self.beside) and not self._record.exists():
+            self.note()
+
     def _read(self) -> dict[str, Any]:
         try:
             record = json.loads(read_text(self._record))
@@ -156,7 +168,7 @@ def _load(value: object) -> Hand | None:
     try:
         process = Process.find(int(value["pid"]), int(value["started"]))
         return Hand(process, str(value["generation"]), float(value.get("since", 0))) if process else None
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, OverflowError):
         return None
 
 

@@ -125,7 +125,7 @@ def test_an_earlier_run_is_remembered_so_that_an_empty_source_is_noticed(make: C
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"members": [[1]], "names": {}}', '{"members": [], "names": []}', '{"members": 5}'])
 def test_a_damaged_memory_is_forgotten(make: Callable[..., Made], tmp_path: Path, text: str) -> None:
-    for name in ("membership.json", "zones.json"):
+    for name in ("membership.json", "zones.json", "resting.json"):
         (tmp_path / name).write_text(text)
     made = make(zones={"static": ["a.example"], "soa": True})
     made.inputs.remember()
@@ -200,6 +200,24 @@ def test_a_member_that_says_twice_that_it_drains_is_journalled_once(make: Callab
     assert made.changes == 2
 
 
+def test_who_drains_is_remembered_over_a_restart_of_the_supervisor(make: Callable[..., Made], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forgotten, it would be put back into the running engine until it has said so twice again."""
+    made = make()
+    made.read(Source((A, B)))
+    for _ in range(2):
+        look(made, monkeypatch, {A.address: Observation("NOERROR", "ns-a draining"), B.address: Observation("NOERROR", "ns-b")})
+    again = make()
+    again.inputs.remember()
+    again.read(Source((A, B)))
+    assert again.inputs.heard.resting == {A.address}
+    for count in (1, 2):
+        look(again, monkeypatch, {A.address: Observation("NOERROR", "ns-a"), B.address: Observation("NOERROR", "ns-b")})
+        assert again.inputs.heard.resting == ({A.address} if count == 1 else set())
+    third = make()
+    third.inputs.remember()
+    assert third.inputs.heard.resting == frozenset()
+
+
 def test_a_draining_member_that_leaves_is_not_said_to_be_back(make: Callable[..., Made], monkeypatch: pytest.MonkeyPatch) -> None:
     made = make()
     made.read(Source((A, B)))
@@ -239,6 +257,24 @@ def test_drained_members_are_followed_and_a_damaged_file_keeps_who_is_drained(ma
     assert sorted(e.object + " " + str(e.event) for e in made.journal.entries if e.decision == "act") == [
         "drained alarm.cleared", "ns-a member.drained", "ns-a member.undrained", "ns-b member.drained",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("what", ["drained", "certificate"])
+def test_what_changed_before_its_watcher_began_is_not_missed(make: Callable[..., Made], tmp_path: Path, what: str) -> None:
+    made = make(tls={"dir": str(Authority(tmp_path).issue()), "dot": ["127.0.0.1:853"]})
+    made.clock.wall = lambda: x509.load_pem_x509_certificate((tmp_path / "leaf-1/tls.crt").read_bytes()).not_valid_after_utc.timestamp() - 1  # type: ignore[method-assign]
+    drained.change(tmp_path, "ns-a", drain=True, force=False)
+
+    async def work() -> None:
+        task = asyncio.create_task(made.inputs.watch_drained() if what == "drained" else made.inputs.watch_certificate())
+        for _ in range(20):
+            await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    asyncio.run(work())
+    assert made.inputs.drained.names == ({"ns-a"} if what == "drained" else set())
+    assert (made.inputs.certificate is not None) is (what == "certificate")
 
 
 def test_a_changed_serial_flushes_that_zone_and_a_changed_set_routes(make: Callable[..., Made]) -> None:

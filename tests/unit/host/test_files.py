@@ -44,6 +44,9 @@ def test_what_cannot_be_read_says_so(tmp_path: Path) -> None:
         read_text(tmp_path / "x")
     with pytest.raises(UsageError, match="larger than 2 bytes"):
         read_text(tmp_path / "x", 2)
+    os.mkfifo(tmp_path / "fifo")
+    with pytest.raises(UsageError, match="is not a file"):
+        read_text(tmp_path / "fifo")
 
 
 def test_a_link_moves_in_one_step_also_over_a_crumb_of_a_crash(tmp_path: Path) -> None:
@@ -59,6 +62,10 @@ def test_a_folder_has_exactly_its_mode(tmp_path: Path) -> None:
     (tmp_path / "x").mkdir(mode=0o755)
     assert make_folder(tmp_path / "x").stat().st_mode & 0o777 == 0o700
     assert make_folder(tmp_path / "a" / "b", 0o750).stat().st_mode & 0o777 == 0o750
+    (tmp_path / "tmp").mkdir()
+    (tmp_path / "tmp").chmod(0o1777)
+    assert make_folder(tmp_path / "tmp", ours=False).stat().st_mode & 0o7777 == 0o1777
+    assert make_folder(tmp_path / "new", ours=False).stat().st_mode & 0o777 == 0o700
     (tmp_path / "file").touch()
     with pytest.raises(MissingError, match="cannot be made"):
         make_folder(tmp_path / "file" / "x")

@@ -154,3 +154,32 @@ def test_the_record_is_private(crew: Crew, machine: Machine) -> None:
     crew.start(["x"], "000001-a", 5.0, beside=False)
     assert (crew.folder / "engine.json").stat().st_mode & 0o077 == 0
     assert crew.folder.stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['{"schema": 1, "serving": {"pid": 99999999999999999999, "started": 1, "generation": "x"}}', '{"schema": 1, "serving": {"pid": 1e999, "started": 1}}'],
+)
+def test_a_record_with_numbers_that_no_process_has_names_nobody(tmp_path: Path, text: str) -> None:
+    crew = Crew(tmp_path, "dns:/nobody")
+    (tmp_path / "engine.json").write_text(text)
+    assert crew.find().serving is None
+
+
+def test_of_a_record_only_what_has_the_right_kind_counts(crew: Crew) -> None:
+    crew.start(["x"], "000001-a", 5.0, beside=False)
+    record = json.loads((crew.folder / "engine.json").read_text())
+    (crew.folder / "engine.json").write_text(json.dumps({**record, "applying": {"a": 1}, "steering": 5}))
+    found = again(crew).find()
+    assert (found.applying, found.steering) == (None, ())
+    (crew.folder / "engine.json").write_text(json.dumps({**record, "steering": ["192.0.2.1:53", 7]}))
+    assert again(crew).find().steering == ("192.0.2.1:53",)
+
+
+def test_a_folder_that_was_wiped_is_made_again_before_a_process_is_started_and_its_record_comes_back(crew: Crew) -> None:
+    crew.folder.rmdir()
+    crew.start(["x"], "000001-a", 5.0, beside=False)
+    (crew.folder / "engine.json").unlink()
+    crew.folder.rmdir()
+    crew.keep()
+    assert again(crew).find().serving is not None

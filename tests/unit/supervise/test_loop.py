@@ -193,6 +193,7 @@ def test_an_engine_that_ends_is_started_again_ever_more_slowly(world: World) -> 
             assert world.supervisor.state.restart_at == world.clock.now + wait
             await world.settle()
             assert world.alive == []
+            assert world.crew.serving is None
             world.clock.now += wait
             await world.until(lambda: world.in_force(ONE))
         world.clock.now += STEADY_S
@@ -229,6 +230,46 @@ def test_a_live_change_that_fails_becomes_a_replacement(world: World) -> None:
         assert len(world.started) == 2
         assert len(world.alive) == 1
         assert world.crew.applying is None
+
+    world.play(story)
+
+
+def test_a_replacement_is_never_given_the_seat_of_the_one_that_runs(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The live change fails, and no fresh credentials can be written: the old one goes on alone."""
+
+    async def story() -> None:
+        await world.begin()
+        world.hands.lives = ["half of it"]
+        real, calls = world.stage.write, []
+
+        def write(*args: Any) -> Any:
+            calls.append(1)
+            if len(calls) > 1:
+                raise StepFailedError("No space left on device")
+            return real(*args)
+
+        monkeypatch.setattr(world.stage, "write", write)
+        world.supervisor.want(FEWER, urgent=True)
+        await world.until(lambda: world.supervisor.state.refused)
+        assert len(world.started) == 1
+        assert len(world.alive) == 1
+        assert world.supervisor.state.running
+
+    world.play(story)
+
+
+def test_a_dead_engine_comes_back_with_old_credentials_when_no_fresh_ones_can_be_written(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise StepFailedError("No space left on device")
+
+    async def story() -> None:
+        await world.begin()
+        monkeypatch.setattr(world.stage, "write", full)
+        world.alive[0].end(-9)
+        await world.until(lambda: world.supervisor.state.restart_at is not None)
+        world.clock.now += 1
+        await world.until(lambda: world.in_force(ONE))
+        assert "with the credentials of 000001-" in world.actor.how
 
     world.play(story)
 

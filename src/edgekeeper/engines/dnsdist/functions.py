@@ -13,6 +13,10 @@ from edgekeeper.engines.dnsdist.topology import Topology
 LEAVING = 1_000_000
 """The order of a member that leaves; dnsdist's own is 1, and ours are never rendered with another."""
 
+FORGET = "collectgarbage() collectgarbage()"
+"""Frees what left: Lua holds a removed member until its next collection, and takes it for 16 bytes where it is 17 to 34 MB
+(measured 2026-11-30, 1.7.3 to 2.1.3: 12 removals and additions grew 2.1.3 from 133 to 555 MB, and to 183 MB after this)."""
+
 SECRET_TLV = 224
 """The PROXY protocol v2 type that carries the shared secret (the first of the range for custom use)."""
 

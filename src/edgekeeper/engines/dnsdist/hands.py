@@ -10,7 +10,7 @@ import socket
 from pathlib import Path
 from typing import Any
 
-from edgekeeper.engines.dnsdist import api, certificates, live, owner, view
+from edgekeeper.engines.dnsdist import api, certificates, functions, live, owner, view
 from edgekeeper.engines.dnsdist.console import Console
 from edgekeeper.engines.dnsdist.features import Features
 from edgekeeper.engines.dnsdist.names import AUTHORITATIVE, RESOLVER
@@ -57,7 +57,7 @@ class DnsdistHands:
             refusal = await asyncio.to_thread(_certificates, topology)
         if refusal is not None or seat == beside:  # a live change binds nothing
             return refusal
-        return _private_ports(seat) or _listen_ports(topology, beside=beside is not None)
+        return _private_ports(seat) or _listen_ports(topology, beside)
 
     async def prove(self, intent: Any, seat: Any, pid: int) -> str | None:
         """That process ``pid`` answers DNS on its private port, holds this configuration and has every listener.
@@ -104,6 +104,7 @@ class DnsdistHands:
         while (state := (await console.run(f"return ek_sweep({lua_value(asyncio.get_running_loop().time() > end)})")).strip()) != "done":
             if state == "busy":
                 await asyncio.sleep(SWEEP_EVERY_S)
+        await console.run(functions.FORGET)
 
     async def read(self, seat: Seat) -> view.EngineView:
         """What the engine holds now; MissingError when it cannot be asked, StepFailedError when it answers nonsense."""
@@ -198,18 +199,20 @@ def _private_ports(seat: Seat) -> str | None:
     return None
 
 
-def _listen_ports(topology: Topology, *, beside: bool) -> str | None:
+def _listen_ports(topology: Topology, beside: Seat | None) -> str | None:
     """Why a listener cannot be had.
 
-    Beside a sibling, a UDP port in use is taken to be the sibling's: trying to share it would join
-    its group of sockets for a moment and swallow queries. Its TCP twin is tried, which serves nobody
-    before it listens.
+    Beside a sibling (its seat is given), a UDP port in use is well if all in the way is the sibling's:
+    trying to share it would join its group of sockets for a moment and swallow queries. Its TCP twin
+    is tried, which serves nobody before it listens.
     """
+    sibling = owner.holder("127.0.0.1", beside.console_port, "tcp") if beside is not None else None
     for listener in topology.listeners:
         host, port = _split(listener.address)
         for kind in _kinds(listener):
-            refusal = _bindable(host, port, kind, reuse=beside and kind == socket.SOCK_STREAM)
-            if refusal is not None and not (beside and kind == socket.SOCK_DGRAM and refusal == os.strerror(errno.EADDRINUSE)):
+            refusal = _bindable(host, port, kind, reuse=beside is not None and kind == socket.SOCK_STREAM)
+            taken = beside is not None and kind == socket.SOCK_DGRAM and refusal == os.strerror(errno.EADDRINUSE)
+            if refusal is not None and not (taken and (sibling is None or owner.all_his(sibling, host, port))):
                 over = "UDP" if kind == socket.SOCK_DGRAM else "TCP"
                 return f"{listener.address} ({listener.protocol}, {over}) cannot be listened on: {refusal}"
     return None

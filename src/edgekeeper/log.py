@@ -186,7 +186,7 @@ class TextFormatter(_Formatter):
         """The line, without its end (a traceback, with --debug, follows on lines of its own)."""
         parts = self.parts(record)
         data: dict[str, Any] = parts.get("data", {})
-        traceback = data.pop("traceback", "")
+        traceback = data.pop("traceback", "") if self.debug else ""
         pairs = "".join(f" {printable(k)}={_value(v)}" for k, v in data.items())
         name = parts.get("logger", parts["event"])
         line = f"{parts['ts'][11:23]} {parts['level'].upper():<7} {printable(name):<20} {printable(parts['why'])}{pairs}"

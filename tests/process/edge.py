@@ -17,7 +17,7 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from edgekeeper.probe.packet import parse, question
 
@@ -86,7 +86,7 @@ class Client:
     lost: int = 0
     _stop: threading.Event = field(default_factory=threading.Event)
 
-    def __enter__(self) -> Client:
+    def __enter__(self) -> Self:
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
         return self

@@ -75,6 +75,20 @@ def test_a_reload_forgets_neither_who_drains_nor_who_was_drained(made: Edge) -> 
         time.sleep(0.05)
 
 
+def test_who_is_drained_stays_so_over_a_restart_with_a_damaged_file(made: Edge) -> None:
+    run = made.run()
+    made.wait_ready()
+    command = [sys.executable, "-m", "edgekeeper", "--config", str(made.config), "dns", "drain", "ns-c"]
+    assert subprocess.run(command, capture_output=True, timeout=20, check=False).returncode == 0
+    (made.folder / "state" / "dns" / "drained.json").write_text("{torn")
+    run.terminate()
+    assert run.wait(20) == 0
+    made.run()
+    made.wait_ready()
+    assert "damaged" in made.status()["alarms"]["drained"]
+    assert made.held() == {"ns-a", "ns-b"}
+
+
 def test_identity_that_nobody_proved_cannot_be_required_by_a_reload(made: Edge) -> None:
     made.tell("ns-c", "identity another")
     run = made.run()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import resource
 import signal
 import sys
 import time
@@ -174,3 +175,17 @@ def test_processes_that_come_and_go_use_up_no_descriptors(tmp_path: Path) -> Non
     for _ in range(5):
         once()
     assert len(os.listdir("/proc/self/fd")) <= len(before)  # noqa: PTH208
+
+
+def test_an_engine_gets_all_descriptors_that_the_hard_limit_allows(tmp_path: Path) -> None:
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(512, before[1]), before[1]))
+    try:
+        made = started(tmp_path, QUIET)
+        soft, hard = resource.prlimit(made.pid, resource.RLIMIT_NOFILE)
+        assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] == 512, "ours stays as it is"
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+    assert hard == before[1]
+    assert soft == min(hard, 524_288)
+    asyncio.run(made.stop(5))

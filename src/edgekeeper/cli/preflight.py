@@ -72,10 +72,8 @@ async def engine_verdict(dns: Dns) -> EngineVerdict:
 def _advice(dns: Dns) -> tuple[str, ...]:
     if dns.purpose == "resolver" and dns.health.name is None:
         # measured: docs/decisions/0003
-        return (
-            "health asks a.root-servers.net., which resolvers keep in their caches for days: a member with a dead upstream stays up that long. "
-            "Name a record of your own with a short TTL to see it: health: {name: health.example., type: A}",
-        )
+        seen = "health asks a.root-servers.net., which resolvers keep in their caches for days: a member with a dead upstream stays up that long"
+        return (f"{seen}. Name a record of your own with a short TTL to see it: health: {{name: health.example., type: A}}",)
     return ()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,7 @@ from edgekeeper.errors import EdgekeeperError, UsageError
 from edgekeeper.host.files import locked, make_folder, read_text, write_text
 
 NAME = "drained.json"
+COPY = "drained.last.json"
 SCHEMA = 1
 
 
@@ -23,7 +25,18 @@ class Drained:
 
 def read(folder: Path) -> Drained:
     """Who is drained; nobody when the file is missing. A damaged file is a UsageError, never "nobody"."""
-    path = folder / NAME
+    return _read(folder / NAME)
+
+
+def recall(folder: Path) -> Drained:
+    """Who was drained by the last command, for when the file itself is damaged; nobody when that is not known either."""
+    try:
+        return _read(folder / COPY)
+    except EdgekeeperError:
+        return Drained()
+
+
+def _read(path: Path) -> Drained:
     if not path.exists():
         return Drained()
     try:
@@ -41,8 +54,11 @@ def change(folder: Path, name: str, *, drain: bool, force: bool) -> Drained:
         try:
             before = read(folder)
         except EdgekeeperError:
-            before = Drained()
+            before = recall(folder)
         names = before.names | {name} if drain else before.names - {name}
         after = Drained(names, (before.forced or force) and bool(names) if drain else before.forced and bool(names))
-        write_text(folder / NAME, json.dumps({"schema": SCHEMA, "names": sorted(after.names), "forced": after.forced}), mode=0o600)
+        text = json.dumps({"schema": SCHEMA, "names": sorted(after.names), "forced": after.forced})
+        write_text(folder / NAME, text, mode=0o600)
+        with contextlib.suppress(EdgekeeperError):
+            write_text(folder / COPY, text, mode=0o600)
         return after

@@ -227,6 +227,8 @@ class Inputs:
             found = drained.read(self._state)
         except EdgekeeperError as err:
             self._alarms.set("drained", str(err))
+            if not self.drained.names:  # at a start
+                self.drained = drained.recall(self._state)
             return
         self._alarms.set("drained", None)
         if found != self.drained:

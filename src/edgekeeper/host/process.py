@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import resource
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -19,6 +20,8 @@ from pathlib import Path
 from edgekeeper.errors import MissingError, StepFailedError
 
 _OUTPUT_LIMIT = 262_144
+_DESCRIPTORS = 524_288
+"""As many as systemd allows; a container may allow a thousand times more, and what walks over them all would never end."""
 _KILL_DEADLINE_S = 10.0
 """After KILL only a process that hangs in the kernel (a dead disk, NFS) is still there."""
 
@@ -166,6 +169,7 @@ def spawn(argv: Sequence[str], log: Path, env: Mapping[str, str]) -> Process:
         raise MissingError(msg) from err
     finally:
         os.close(handle)
+    _raise_descriptors(child.pid)
     try:
         return Process(child.pid, start_time(child.pid) or 0, child)
     except OSError as err:  # no descriptor is left: one that cannot be watched must not run
@@ -173,6 +177,15 @@ def spawn(argv: Sequence[str], log: Path, env: Mapping[str, str]) -> Process:
         child.wait()
         msg = f"{argv[0]} cannot be watched: {err.strerror or err}; it was ended again"
         raise StepFailedError(msg) from err
+
+
+def _raise_descriptors(pid: int) -> None:
+    """Let an engine have what the hard limit allows: with the soft 1,024 that services get, its 300 members leave it none to check them with."""
+    with contextlib.suppress(OSError, ValueError):
+        soft, hard = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+        most = _DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, _DESCRIPTORS)
+        if soft != resource.RLIM_INFINITY and soft < most:
+            resource.prlimit(pid, resource.RLIMIT_NOFILE, (most, hard))
 
 
 def marked(name: str, value: str) -> list[tuple[int, int]]:

@@ -4,9 +4,9 @@ Three manners, in the order of what they cost (dnsdist 2.1.3, 500 queries/s, 200
 
 * ``steer``: traffic is held on the old process until the new one is proven on its private port, then
   steered to it: 0 of 2,500 lost. Needs ptrace rights over the engine.
-* ``overlap``: both share the port while the new one is proven: 1 to 5 of 2,500 lost, all of them in
-  the last 10 ms of the old one: the kernel frees an ending process's memory (100 MiB) before it closes
-  its sockets, and what they are given in between is lost. KILL instead of TERM: 0 to 4.
+* ``overlap``: both share the port while the new one is proven: 1 of 2,500 lost (0 to 3), in the old
+  one's last milliseconds: the kernel frees an ending process's memory before it closes its sockets, and
+  what they are given in between is lost. The less memory, the fewer (4 with 34 MB a member).
 * ``plain``: stop, then start: about 100 of 2,500 lost.
 """
 

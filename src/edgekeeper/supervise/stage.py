@@ -122,6 +122,9 @@ class Stage:
     def swap(self, name: str) -> None:
         """Make a generation current by one rename; the one before becomes ``prev``."""
         try:
+            for link in (self.current_path, self.folder / "prev"):
+                if link.exists() and not link.is_symlink():  # a backup that follows links puts a copy in its place
+                    link.rename(self.folder / f"{link.name}.before-{name}")
             with contextlib.suppress(FileNotFoundError):
                 before = self.current_path.readlink()
                 if before.name != name:

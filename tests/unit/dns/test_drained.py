@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from edgekeeper.dns.drained import Drained, change, read
+from edgekeeper.dns.drained import Drained, change, read, recall
 from edgekeeper.errors import LockHeldError, UsageError
 from edgekeeper.host.files import locked
 
@@ -31,6 +31,14 @@ def test_a_damaged_file_never_means_that_nobody_is_drained(tmp_path, text: str) 
         read(tmp_path)
     change(tmp_path, "ns-a", drain=True, force=False)
     assert read(tmp_path).names == {"ns-a"}
+
+
+def test_who_was_drained_by_the_last_command_is_known_when_the_file_is_damaged(tmp_path) -> None:
+    assert recall(tmp_path) == Drained()
+    change(tmp_path, "ns-a", drain=True, force=True)
+    (tmp_path / "drained.json").write_text("{torn")
+    assert recall(tmp_path) == Drained(frozenset({"ns-a"}), forced=True)
+    assert change(tmp_path, "ns-b", drain=True, force=False).names == {"ns-a", "ns-b"}
 
 
 def test_two_commands_at_once_do_not_lose_a_name(tmp_path) -> None:

@@ -147,6 +147,18 @@ def test_what_somebody_else_put_there_is_left_alone(stage: Stage, monkeypatch: p
     assert (stage.folder / "generations" / "0-notes").exists()
 
 
+def test_a_copy_in_place_of_a_link_as_a_backup_makes_it_is_moved_aside(stage: Stage) -> None:
+    first = write(stage)
+    stage.swap(first.name)
+    for link in ("current", "prev"):
+        (stage.folder / link).unlink(missing_ok=True)
+        (stage.folder / link).mkdir()
+    second = write(stage)
+    stage.swap(second.name)
+    assert stage.linked() == second.name
+    assert (stage.folder / f"current.before-{second.name}").is_dir()
+
+
 def test_a_refused_candidate_is_dropped_and_its_number_may_come_again(stage: Stage) -> None:
     made = write(stage)
     stage.drop(made.name)

@@ -11,7 +11,20 @@ from edgekeeper.engines.dnsdist.features import Features
 from edgekeeper.engines.dnsdist.quote import lua_string, lua_value
 from edgekeeper.engines.dnsdist.routing import Rule
 from edgekeeper.engines.dnsdist.seat import Seat, scrypt
-from edgekeeper.engines.dnsdist.topology import HASH_PERTURBATION, LOOPBACK, WEIGHT, Backend, Cache, EbpfMaps, Guard, Listener, Pool, Topology
+from edgekeeper.engines.dnsdist.topology import (
+    HASH_PERTURBATION,
+    IN_FLIGHT,
+    LOOPBACK,
+    OUTSTANDING,
+    WEIGHT,
+    Backend,
+    Cache,
+    EbpfMaps,
+    Guard,
+    Listener,
+    Pool,
+    Topology,
+)
 
 _BACKEND_TCP_TIMEOUT_S = 1
 _CHAOS = 3
@@ -60,6 +73,8 @@ def server(backend: Backend, features: Features) -> str:
         "tcpSendTimeout": _BACKEND_TCP_TIMEOUT_S,
         "tcpRecvTimeout": _BACKEND_TCP_TIMEOUT_S,
     }
+    if features.retry:
+        table["retries"] = 1
     if health.chaos:
         table["checkClass"] = _CHAOS
     if health.lazy and features.lazy:
@@ -115,11 +130,11 @@ def _netmasks(networks: tuple[str, ...]) -> str:
 def _listener(listener: Listener) -> list[str]:
     address = lua_string(listener.address)
     if listener.protocol == "do53":
-        return [f"addLocal({address}, {{reusePort=true}})"] * listener.threads
+        return [f"addLocal({address}, {{reusePort=true, maxInFlight={IN_FLIGHT}}})"] * listener.threads
     certificate = listener.certificate
     files = f"{lua_string(certificate.chain)}, {lua_string(certificate.key)}" if certificate else '"", ""'
     if listener.protocol == "dot":
-        return [f'addTLSLocal({address}, {files}, {{reusePort=true, minTLSVersion="tls1.2"}})']
+        return [f'addTLSLocal({address}, {files}, {{reusePort=true, maxInFlight={IN_FLIGHT}, minTLSVersion="tls1.2"}})']
     if listener.protocol == "doh":
         return [f'addDOHLocal({address}, {files}, {{"/dns-query"}}, {{reusePort=true, minTLSVersion="tls1.2"}})']
     name = {"doq": "addDOQLocal", "doh3": "addDOH3Local"}[listener.protocol]
@@ -147,6 +162,8 @@ def _doors(seat: Seat) -> list[str]:
 def _tuning(topology: Topology) -> list[str]:
     tuning = topology.tuning
     out = ["setServFailWhenNoServer(true)", f"setWHashedPertubation({HASH_PERTURBATION})", f"setUDPTimeout({tuning.udp_timeout_s})"]
+    if tuning.outstanding != OUTSTANDING:
+        out.append(f"setMaxUDPOutstanding({tuning.outstanding})")
     if tuning.balancing_factor:
         out.append(f"setConsistentHashingBalancingFactor({tuning.balancing_factor!r})")
     if tuning.stale_ttl_s:

@@ -7,7 +7,7 @@ import uuid
 NAMESPACE = uuid.UUID("5b7d1f0e-2c57-5d8a-9a53-0d6b5c1de53a")
 """Namespace of all our uuid5s. Never change it: the ids place members on the consistent-hashing ring."""
 
-RESOLVER, AUTHORITATIVE, RETRY = "resolver", "authoritative", "retry"
+RESOLVER, AUTHORITATIVE, RETRY, STREAM = "resolver", "authoritative", "retry", "retry-stream"
 
 
 def identify(what: str) -> str:

@@ -13,7 +13,7 @@ from edgekeeper.engines.dnsdist.features import Features
 from edgekeeper.engines.dnsdist.quote import lua_string, yaml_text
 from edgekeeper.engines.dnsdist.routing import Rule
 from edgekeeper.engines.dnsdist.seat import Seat, scrypt
-from edgekeeper.engines.dnsdist.topology import HASH_PERTURBATION, LOOPBACK, WEIGHT, Backend, Cache, Guard, Listener, Pool, Topology
+from edgekeeper.engines.dnsdist.topology import HASH_PERTURBATION, IN_FLIGHT, LOOPBACK, OUTSTANDING, WEIGHT, Backend, Cache, Guard, Listener, Pool, Topology
 
 _HEADER = "Written by edgekeeper; changes here are lost at the next render."
 _PROTOCOL = {"do53": "Do53", "dot": "DoT", "doh": "DoH", "doq": "DoQ", "doh3": "DoH3"}
@@ -52,6 +52,8 @@ def _tree(topology: Topology, seat: Seat, features: Features) -> dict[str, Any]:
         "load_balancing_policies": balancing,
         "tuning": {"udp": {"timeout": tuning.udp_timeout_s}},
     }
+    if tuning.outstanding != OUTSTANDING:
+        tree["tuning"]["udp"]["max_outstanding_per_backend"] = tuning.outstanding
     if tuning.stale_ttl_s:
         tree["cache_settings"] = {"stale_entries_ttl": tuning.stale_ttl_s}
     if topology.ebpf is not None:
@@ -78,6 +80,8 @@ def _bind(listener: Listener) -> dict[str, Any]:
     if listener.certificate is not None:
         pair = {"certificate": listener.certificate.chain, "key": listener.certificate.key}
         out["tls"] = {"certificates": [pair], "minimum_version": "tls1.2"}
+    if listener.protocol in ("do53", "dot"):
+        out["tcp"] = {"max_in_flight_queries": IN_FLIGHT}
     if listener.protocol == "doh":
         out["doh"] = {"paths": ["/dns-query"]}
     return out
@@ -109,7 +113,7 @@ def _backend(backend: Backend, features: Features) -> dict[str, Any]:
     }
     if backend.identity and features.validator:
         checks["validation_lua"] = f"return function(response) return {functions.IDENTITY}({lua_string(backend.identity)}, response) end"
-    timeouts = {"connect_timeout": _BACKEND_TCP_TIMEOUT_S, "send_timeout": _BACKEND_TCP_TIMEOUT_S, "receive_timeout": _BACKEND_TCP_TIMEOUT_S}
+    timeouts = {"retries": 1, "connect_timeout": _BACKEND_TCP_TIMEOUT_S, "send_timeout": _BACKEND_TCP_TIMEOUT_S, "receive_timeout": _BACKEND_TCP_TIMEOUT_S}
     return {
         "address": backend.address,
         "protocol": "Do53",

@@ -47,7 +47,7 @@ def test_a_member_without_a_name_is_its_address():
 def test_every_member_is_in_both_pools_and_the_retry_pool_follows_the_resolver():
     members = (A, Member("ns-r", "192.0.2.1", 53, ("resolver",)), Member("ns-x", "192.0.2.2", 53, ("authoritative",)))
     assert [item.pools for item in build(dns(), members, (), NEW).backends] == [
-        ("authoritative", "resolver", "retry"), ("resolver", "retry"), ("authoritative",),
+        ("authoritative", "resolver", "retry", "retry-stream"), ("resolver", "retry", "retry-stream"), ("authoritative",),
     ]  # fmt: skip
     assert [item.pools for item in build(dns(retry="off"), members, (), NEW).backends] == [("authoritative", "resolver"), ("resolver",), ("authoritative",)]
     assert [pool.name for pool in build(dns(), members, (), OLD).pools] == ["resolver", "authoritative"]
@@ -59,6 +59,7 @@ def test_pools_and_caches():
         Pool("resolver", "chashed", Cache(200_000, stale=True)),
         Pool("authoritative", "leastOutstanding", Cache(20_000, 30, stale=True)),
         Pool("retry", "leastOutstanding"),
+        Pool("retry-stream", "roundrobin"),
     )
     bare = build(dns(cache_entries=0, policy="leastOutstanding"), (A,), (), NEW).pools
     assert [(pool.policy, pool.cache) for pool in bare] == [("leastOutstanding", None)] * 3
@@ -177,3 +178,10 @@ def test_guards():
     assert build(dns(dynblocks={}), (A,), (), NEW).guard is None
     with pytest.raises(UsageError, match=r"1\.9\.16 was built without eBPF; remove dns\.ebpf"):
         build(dns(ebpf={}), (A,), (), OLD)
+
+
+def test_many_members_share_the_room_for_queries_under_way():
+    def told(count):
+        return build(dns(), tuple(Member(f"n{i}", "192.0.2.1", 1000 + i) for i in range(count)), (), NEW).tuning.outstanding
+
+    assert [told(count) for count in (1, 32, 33, 256, 257)] == [16_384, 16_384, 4096, 4096, 1024]

@@ -38,7 +38,7 @@ TABLE = "#   UUID   Name\n" + "\n".join(f"{number}   {item.id} {item.name}   127
 def test_an_engine_that_is_what_was_wanted_differs_in_nothing():
     held = parse(answer(), TABLE)
     assert held is not None
-    assert held.servers[0] == Server(TOPOLOGY.backends[0].id, "ns-a", "127.0.0.1:5353", ("authoritative", "resolver", "retry"), "up", 1, 2)
+    assert held.servers[0] == Server(TOPOLOGY.backends[0].id, "ns-a", "127.0.0.1:5353", ("authoritative", "resolver", "retry", "retry-stream"), "up", 1, 2)
     assert held.pools == ("", "b")
     assert differences(TOPOLOGY, held) == ()
 
@@ -50,7 +50,7 @@ def test_an_engine_that_is_what_was_wanted_differs_in_nothing():
         ({"servers": [{"name": "ns-x"}]}, "the engine still holds ns-x"),
         ({"servers": [{"name": "ns-a"}, {"name": "ns-a"}]}, "the engine holds a member twice"),
         ({"servers": [{"name": "ns-a", "address": "127.0.0.9:1"}]}, "ns-a has the address 127.0.0.9:1, not 127.0.0.1:5353"),
-        ({"servers": [{"name": "ns-a", "pools": ["x"]}]}, "ns-a is in the pools x, not authoritative, resolver, retry"),
+        ({"servers": [{"name": "ns-a", "pools": ["x"]}]}, "ns-a is in the pools x, not authoritative, resolver, retry, retry-stream"),
         ({"rules": []}, "the rules are none, not restartable, refuse-transfers, authoritative, resolver"),
         ({"acl": "0.0.0.0/0"}, "the ACL is 0.0.0.0/0, not 127.0.0.0/8, ::1/128"),
         ({"frontends": []}, "127.0.0.1:53 is not listened on over UDP (do53)"),
@@ -75,7 +75,7 @@ def test_another_id_is_a_difference_and_an_unknown_one_is_not():
 
 def test_an_address_is_the_same_however_it_is_written():
     mapped = build(DNS, (Member("ns-a", "::ffff:c000:201", 53),), (), NEW)
-    held = parse(answer(servers=[{"name": "ns-a", "address": "[::ffff:192.0.2.1]:53", "pools": ["authoritative", "resolver", "retry"]}]))
+    held = parse(answer(servers=[{"name": "ns-a", "address": "[::ffff:192.0.2.1]:53", "pools": ["authoritative", "resolver", "retry", "retry-stream"]}]))
     assert held is not None
     assert held.servers[0].address == mapped.backends[0].address == "[::ffff:c000:201]:53"
     assert parse('{"servers": [{"address": "odd"}, {"address": "127.0.0.1:53"}]}') == EngineView(

@@ -58,17 +58,28 @@ function ek_sweep(any)
   return left == 0 and "done" or "busy"
 end
 ek_retry_left = 20
+ek_retry_streams_left = 20
 ek_retry_seen = 0
 function ek_retry_refill()
-  local seen = getStatisticsCounters()["queries"]
-  ek_retry_left = math.max(20, math.floor((seen - ek_retry_seen) / 10))
-  ek_retry_seen = seen
+  local queries = getStatisticsCounters()["queries"]
+  ek_retry_left = math.max(20, math.floor((queries - ek_retry_seen) / 10))
+  ek_retry_streams_left = math.max(20, queries - ek_retry_seen)
+  ek_retry_seen = queries
+end
+function ek_retry_into(response, pool)
+  if response.pool == "resolver" then response.pool = pool end
+  response:restart()
 end
 function ek_retry(response)
-  if response:getRestartCount() == 0 and ek_retry_left > 0 then
+  local before = response:getRestartCount()
+  if response.tcp then
+    if before < 3 and ek_retry_streams_left > 0 then
+      ek_retry_streams_left = ek_retry_streams_left - 1
+      ek_retry_into(response, "retry-stream")
+    end
+  elseif before == 0 and ek_retry_left > 0 then
     ek_retry_left = ek_retry_left - 1
-    if response.pool == "resolver" then response.pool = "retry" end
-    response:restart()
+    ek_retry_into(response, "retry")
   end
   return DNSResponseAction.None, ""
 end

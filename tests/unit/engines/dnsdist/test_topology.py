@@ -62,7 +62,7 @@ def test_pools_and_caches():
         Pool("retry-stream", "roundrobin"),
     )
     bare = build(dns(cache_entries=0, policy="leastOutstanding"), (A,), (), NEW).pools
-    assert [(pool.policy, pool.cache) for pool in bare] == [("leastOutstanding", None)] * 3
+    assert [(pool.policy, pool.cache) for pool in bare] == [("leastOutstanding", None)] * 3 + [("roundrobin", None)]
 
 
 @pytest.mark.parametrize(

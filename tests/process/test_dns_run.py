@@ -132,6 +132,18 @@ def test_a_taken_port_is_refused_before_the_engine_is_touched(made: Edge) -> Non
     assert answered(made.port)
 
 
+def test_a_wedged_engine_is_not_ready_and_an_alarm_says_what_to_do(made: Edge) -> None:
+    made.run()
+    pid = made.wait_ready()["engine"]["pid"]
+    os.kill(pid, signal.SIGSTOP)
+    said = until(lambda: made.status()["alarms"].get("engine wedged"), "an alarm about the wedged engine")
+    assert f"kill -KILL {pid}" in said
+    assert not made.ready()
+    os.kill(pid, signal.SIGKILL)
+    until(lambda: answered(made.port, timeout_s=0.2), "a new one answers")
+    until(lambda: "engine wedged" not in made.status()["alarms"], "and the alarm is cleared")
+
+
 def test_a_dead_engine_is_started_again(made: Edge) -> None:
     made.run()
     pid = made.wait_ready()["engine"]["pid"]

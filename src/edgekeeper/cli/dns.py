@@ -13,7 +13,7 @@ from edgekeeper.errors import UsageError
 if TYPE_CHECKING:
     from edgekeeper.config.load import Loaded
 
-app = typer.Typer(no_args_is_help=True, help="dnsdist under supervision.")
+app = typer.Typer(help="dnsdist under supervision.")
 
 WAIT_S = 15.0
 """How long ``drain`` waits until the engine shows it."""

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from edgekeeper.lab.referee import Promise
     from edgekeeper.lab.report import CaseResult, DrillResult
 
-app = typer.Typer(no_args_is_help=True)
+app = typer.Typer()
 
 
 @app.command("list")

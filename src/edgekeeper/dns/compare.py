@@ -36,7 +36,11 @@ async def compare(root: Root) -> tuple[tuple[Row, ...], tuple[str, ...]]:
         held = (await (await running(root)).view()).servers
     except EdgekeeperError as err:
         notes.append(str(err))
-    gone = drained.read(Path(root.state_dir) / "dns").names
+    gone: frozenset[str] = frozenset()
+    try:
+        gone = drained.read(Path(root.state_dir) / "dns").names
+    except EdgekeeperError as err:
+        notes.append(str(err))
     return rows(found, held, gone), tuple(notes)
 
 

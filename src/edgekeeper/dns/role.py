@@ -19,6 +19,7 @@ from edgekeeper.engines.dnsdist.topology import Topology, build
 from edgekeeper.errors import EdgekeeperError, RefusedError
 from edgekeeper.host import secrets
 from edgekeeper.host.files import write_text
+from edgekeeper.host.watch import fingerprint
 from edgekeeper.log import ERROR, INFO, WARNING, Event, emit
 from edgekeeper.model.entry import Entry
 from edgekeeper.ops.alarms import Alarms
@@ -33,6 +34,9 @@ from edgekeeper.supervise.loop import Supervisor
 from edgekeeper.supervise.stage import Stage
 
 DEFAULT_OPS = "127.0.0.1:8084"
+WEDGED_S = 5.0
+"""Silence of a running engine until it is an alarm: readiness says so after 3 s."""
+
 LOOK_S = 1.0
 """How often the engine's own view is read; readiness calls it stale after 3 s."""
 
@@ -66,6 +70,7 @@ class DnsRole:
         self.built = build
         self._api_key_out = api_key_out
         self._api_key_for: object = None
+        self._program = fingerprint(build.engine.binary)
         self.crew = Crew(run_dir, f"dns:{self.state.resolve()}")
         actor = Actor(
             build.engine, build.hands, Stage(self.state), self.crew, clock,
@@ -238,14 +243,30 @@ class DnsRole:
     # watching the engine ------------------------------------------------------------------
 
     async def _watch_engine(self) -> None:
+        answered = self.clock.monotonic()
         while True:
             running = self.supervisor.actor.running()
             if running is not None and self.supervisor.state.running:
                 await self._api_key(running[1])
                 with contextlib.suppress(EdgekeeperError):
                     self.report.looked(await self.built.hands.status(running[1]), self.clock.monotonic())
+                    answered = self.clock.monotonic()
+            else:
+                answered = self.clock.monotonic()
+            self._alarm_about_engine(self.clock.monotonic() - answered)
             self.report.measure()
             await asyncio.sleep(LOOK_S)
+
+    def _alarm_about_engine(self, silent_s: float) -> None:
+        """A wedged engine, or another program than the one that was asked for its version, needs a person."""
+        serving = self.crew.serving
+        wedged = serving is not None and silent_s >= WEDGED_S
+        pid = serving.process.pid if serving is not None else 0
+        heal = f"dnsdist (pid {pid}) runs and does not answer; it is not restarted by itself: kill -KILL {pid} has a new one started"
+        self.alarms.set("engine wedged", heal if wedged else None)
+        changed = fingerprint(self.built.engine.binary) != self._program
+        other = f"{self.built.engine.binary} is another program than at the start of edgekeeper; kill -QUIT and start it again, dnsdist goes on meanwhile"
+        self.alarms.set("engine changed", other if changed else None)
 
     async def _flush_stale(self) -> None:
         while True:

@@ -12,6 +12,7 @@ from edgekeeper.host import process
 from edgekeeper.ports import Change, Clock, Cost, Engine, Hands
 from edgekeeper.supervise import decide as mind
 from edgekeeper.supervise.crew import Crew, Hand
+from edgekeeper.supervise.enginelog import last_complaint, size
 from edgekeeper.supervise.replace import Exchange, exchange, release, steer_to
 from edgekeeper.supervise.stage import Generation, Stage
 
@@ -66,6 +67,7 @@ class Actor:
         self._drain = drain
         self._staged: Generation | None = None
         self._fresh = False
+        self._log_from = 0
 
     # what runs ----------------------------------------------------------------------------
 
@@ -222,6 +224,7 @@ class Actor:
 
     def _spawn(self, generation: Generation, *, beside: bool) -> Hand:
         self._fresh = False
+        self._log_from = size(self.crew.log)
         return self.crew.start(self._engine.run_argv(str(self._stage.current_path)), generation.name, self._clock.wall(), beside=beside)
 
     async def _prove(self, hand: Hand, generation: Generation) -> str | None:
@@ -231,7 +234,8 @@ class Actor:
         try:
             done, _ = await asyncio.wait({proof, end}, timeout=PROVE_DEADLINE_S, return_when=asyncio.FIRST_COMPLETED)
             if end in done:
-                return f"{self._engine.name} ended at its start{_code(end.result())}; its last lines are in {self.crew.log}"
+                said = last_complaint(self.crew.log, self._log_from)
+                return f"{self._engine.name} ended at its start{_code(end.result())}{f', saying: {said}' if said else ''}; more is in {self.crew.log}"
             if proof in done:
                 return proof.result()
             return f"{self._engine.name} did not answer within {PROVE_DEADLINE_S:g} s of its start"

@@ -20,7 +20,9 @@ from typing import assert_never
 from edgekeeper.ports import Cost
 
 RETRY_REFUSED_S = 30.0
-"""A refusal may come from the surroundings (a taken port), so the same intent is asked again."""
+"""A refusal may come from the surroundings (a taken port), so the same intent is asked again; later each time."""
+
+RETRY_AT_MOST_S = 600.0
 
 STEADY_S = 60.0
 """An engine that ran this long starts again at once; one that fails sooner waits longer each time."""
@@ -141,6 +143,7 @@ class Refused:
     rendered: Rendered
     why: str
     retry_at: float
+    wait: float = RETRY_REFUSED_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +155,7 @@ class State:
     pending: Rendered | None = None
     changing: Rendered | None = None
     refused: Refused | None = None
+    asked_again: Refused | None = None
     running: bool = False
     restart_at: float | None = None
     failures: int = 0
@@ -219,7 +223,7 @@ def _checked(state: State, event: Checked, now: float) -> Decision:
     if pending is None or pending.digest != event.digest:
         return Decision(state, (), "the verdict is about an older rendering; ignored")
     if event.refusal is not None:
-        refused = Refused(pending, event.refusal, now + RETRY_REFUSED_S)
+        refused = _refuse(state, pending, event.refusal, now)
         after = replace(state, pending=None, refused=refused)
         if not state.running and state.live is not None and state.restart_at is None:
             begun = replace(after, changing=Rendered(state.live, Cost.RESTART))
@@ -254,12 +258,12 @@ def _proved(state: State, event: Proved, now: float) -> Decision:
     if changing is None or changing.digest != event.digest:
         return Decision(state, (), "the proof is about an older change; ignored")
     if event.refusal is None:
-        after = replace(state, live=event.digest, good=event.digest, changing=None, running=True, restart_at=None, since=now)
+        after = replace(state, live=event.digest, good=event.digest, changing=None, running=True, restart_at=None, since=now, asked_again=None)
         return Decision(after, (), f"{event.digest} is in force and answers")
     if event.running and changing.cost is Cost.LIVE:
         again = replace(state, changing=replace(changing, cost=Cost.RESTART))
         return Decision(again, (Replace(event.digest),), f"the live change failed: {event.refusal}; replacing the engine instead")
-    refused = Refused(changing, event.refusal, now + RETRY_REFUSED_S)
+    refused = _refuse(state, changing, event.refusal, now)
     if state.good is not None and state.good != event.digest:
         back = Rollback(state.good)
         if event.running:
@@ -280,7 +284,7 @@ def _failed(state: State, event: Failed, now: float) -> Decision:
     if changing is None or changing.digest != event.digest:
         return Decision(state, (), "the failure is about an older change; ignored")
     if state.running:
-        refused = Refused(changing, event.why, now + RETRY_REFUSED_S)
+        refused = _refuse(state, changing, event.why, now)
         after = replace(state, live=state.good, changing=None, refused=refused)
         return Decision(after, (), f"{event.digest} could not be made current: {event.why}; {_keep(after)}")
     wait = backoff(state.failures)
@@ -305,8 +309,16 @@ def _tick(state: State, now: float) -> Decision:
         return Decision(begun, (Start(state.live),), "starting the engine again")
     if state.refused is not None and now >= state.refused.retry_at and state.restart_at is None:
         again = state.refused.rendered
-        return Decision(replace(state, pending=again, refused=None), (Check(again.digest),), f"asking again about {again.digest}")
+        asked = replace(state, pending=again, refused=None, asked_again=state.refused)
+        return Decision(asked, (Check(again.digest),), f"asking again about {again.digest}")
     return Decision(state, (), "nothing to do")
+
+
+def _refuse(state: State, rendered: Rendered, why: str, now: float) -> Refused:
+    """Refused again after asking again: the pause doubles, up to its limit."""
+    last = state.asked_again
+    wait = min(RETRY_AT_MOST_S, last.wait * 2) if last is not None and last.rendered.digest == rendered.digest else RETRY_REFUSED_S
+    return Refused(rendered, why, now + wait, wait)
 
 
 def _keep(state: State) -> str:

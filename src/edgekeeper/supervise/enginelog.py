@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 from edgekeeper.errors import EdgekeeperError
 from edgekeeper.host.files import read_text, write_text
+from edgekeeper.model.text import printable
 
+COMPLAINT = re.compile(r"error|fatal|unable|cannot|could not|failed", re.IGNORECASE)
 EVERY_S = 0.5
 LIMIT = 8 * 2**20
 """The file is emptied at this size once it has been read; a line written in that instant is lost."""
@@ -53,6 +56,26 @@ async def follow(path: Path, pass_on: Callable[[str], None]) -> None:
                 await asyncio.sleep(0)
                 continue
         await asyncio.sleep(EVERY_S)
+
+
+def size(path: Path) -> int:
+    """Bytes in the log now; 0 when there is none."""
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
+def last_complaint(path: Path, start: int) -> str:
+    """The last line since ``start`` that speaks of an error, else the last line; made fit for a sentence."""
+    try:
+        with path.open("rb") as file:
+            file.seek(max(start, size(path) - CHUNK))
+            lines = [line for line in file.read(CHUNK).decode("utf-8", "replace").splitlines() if line.strip()]
+    except OSError:
+        return ""
+    worst = [line for line in lines if COMPLAINT.search(line)] or lines
+    return printable(worst[-1].strip(), 300) if worst else ""
 
 
 def _read_mark(mark: Path) -> int:

@@ -56,6 +56,7 @@ class Supervisor:
         self._wake = asyncio.Event()
         self._ending: str | None = None
         self._urgent = False
+        self._refusal = ""
 
     # what the role says -------------------------------------------------------------------
 
@@ -220,6 +221,11 @@ class Supervisor:
             self._count("restarts", {"reason": "exit"})
         self.why = decision.why
         emit(name, decision.why, level=level)
+        if verb == "refuse":  # the same refusal of the same thing, asked again, is no news for the journal
+            said, self._refusal = self._refusal, decision.why
+            verb = "note" if said == decision.why else verb
+        elif verb == "act":
+            self._refusal = ""
         if verb == "note":
             return
         change = self.actor.changes.get(getattr(event, "digest", ""))

@@ -18,6 +18,7 @@ from edgekeeper.supervise.decide import (
     Failed,
     Live,
     Proved,
+    Refused,
     Reload,
     Rendered,
     Replace,
@@ -66,6 +67,22 @@ def test_a_refused_configuration_is_not_asked_about_at_every_render_but_after_a_
     assert "port is taken" in said[2].why
     assert decide(state, Tick(), RETRY_REFUSED_S - 1).commands == ()
     assert decide(state, Tick(), RETRY_REFUSED_S + 1).commands == (Check("b"),)
+
+
+def test_what_is_refused_again_and_again_is_asked_about_ever_less_often() -> None:
+    state, now, waits = RUNNING, 0.0, []
+    state = decide(state, Rendered("b", Cost.RESTART), now).state
+    for _ in range(7):
+        state = decide(state, Checked("b", "port is taken"), now).state
+        assert state.refused is not None
+        waits.append(state.refused.retry_at - now)
+        now = state.refused.retry_at
+        decision = decide(state, Tick(), now)
+        assert decision.commands == (Check("b"),)
+        state = decision.state
+    assert waits == [30, 60, 120, 240, 480, 600, 600]
+    state = decide(state, Rendered("c", Cost.RESTART), now).state
+    assert decide(state, Checked("c", "another"), now).state.refused == Refused(Rendered("c", Cost.RESTART), "another", now + 30)
 
 
 def test_a_change_that_was_taken_back_is_forgotten() -> None:

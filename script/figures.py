@@ -1,4 +1,4 @@
-"""Writes docs/figures.md, and the table in README.md, from the JSON of `edgekeeper drill run`; see script/figures."""
+"""Writes docs/figures.md, and the table in README.md, from the JSON of `edgekeeper drill run` and a benchmark's table; see script/figures."""
 
 from __future__ import annotations
 
@@ -46,11 +46,15 @@ def main() -> int:
     """Write both pages."""
     page, *sources = (Path(word) for word in sys.argv[1:])
     drills: list[dict[str, Any]] = []
+    costs = "".join(source.read_text(encoding="utf-8") for source in sources if source.suffix == ".md")
     for source in sources:
+        if source.suffix == ".md":
+            continue
         found = json.loads(source.read_text(encoding="utf-8"))
         for drill in found if isinstance(found, list) else [found]:
             _take(drills, drill)
-    page.write_text(HEAD + _summary(drills) + _pages(drills), encoding="utf-8")
+    bench = f"\n## What edgekeeper itself costs\n\nFrom `benchmarks/bench.py`, on the same machine.\n\n{costs}" if costs else ""
+    page.write_text(HEAD + _summary(drills) + _pages(drills) + bench, encoding="utf-8")
     readme = Path("README.md")
     if readme.exists():
         text = readme.read_text(encoding="utf-8")

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from pathlib import Path
 from typing import Any
+
+from edgekeeper.model.time import Span
 
 HEAD = """# Figures: what was promised, and what was measured
 
@@ -178,11 +181,9 @@ def _gain(product: float | None, plain: float | None) -> str:
 
 
 def _outage(outage: dict[str, Any]) -> str:
-    if outage["max_s"] is None:
-        return f"at least {outage['min_s']:.2f} s"
-    if not outage["max_s"]:
+    if outage["max_s"] == 0:
         return "none seen"
-    return f"{outage['min_s']:.2f} to {outage['max_s']:.2f} s"
+    return Span(outage["min_s"], math.inf if outage["max_s"] is None else outage["max_s"]).text()
 
 
 def _number(value: float | None) -> str:

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
 from edgekeeper.model.sample import Sample
+from edgekeeper.model.time import Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +44,7 @@ class Outage:
 
     def text(self) -> str:
         """``0.80 s to 1.30 s``, ``less than 0.50 s``, ``at least 2.00 s``."""
-        if math.isinf(self.max_s):
-            return f"at least {self.min_s:.2f} s"
-        if self.min_s == 0:
-            return f"less than {self.max_s:.2f} s"
-        return f"{self.min_s:.2f} s to {self.max_s:.2f} s"
+        return Span(self.min_s, self.max_s).text()
 
 
 @dataclass(frozen=True, slots=True)

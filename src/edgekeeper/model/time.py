@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 
@@ -55,9 +56,16 @@ class Span:
     max_s: float
 
     def text(self) -> str:
-        """``0.8 s to 1.3 s``; a span that starts at zero reads ``less than 1.3 s``."""
+        """``0.80 s to 1.30 s``, ``less than 4 ms``, ``at least 2.00 s`` (no end was seen), ``0 s``."""
+        if math.isinf(self.max_s):
+            return f"at least {_bound(self.min_s)}"
         if self.max_s == 0:
             return "0 s"
         if self.min_s == 0:
-            return f"less than {self.max_s:.2f} s"
-        return f"{self.min_s:.2f} s to {self.max_s:.2f} s"
+            return f"less than {_bound(self.max_s)}"
+        return f"{_bound(self.min_s)} to {_bound(self.max_s)}"
+
+
+def _bound(seconds: float) -> str:
+    """Short ones in milliseconds, rounded up: a bound of nothing would be a lie."""
+    return f"{seconds:.2f} s" if seconds >= 0.1 or seconds == 0 else f"{math.ceil(seconds * 1000)} ms"

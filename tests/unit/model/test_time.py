@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import math
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -49,3 +51,5 @@ def test_a_span_shows_both_bounds_or_the_one_that_is_known() -> None:
     assert Span(0.8, 1.3).text() == "0.80 s to 1.30 s"
     assert Span(0, 1.3).text() == "less than 1.30 s"
     assert Span(0, 0).text() == "0 s"
+    assert Span(0, 0.0036).text() == "less than 4 ms"
+    assert Span(2, math.inf).text() == "at least 2.00 s"

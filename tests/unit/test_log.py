@@ -94,7 +94,7 @@ def test_an_exception_is_one_line_and_its_traceback_only_for_debug(lines) -> Non
         try:
             fail(ValueError("bad\nthing"))
         except ValueError:
-            logging.getLogger("uvicorn").exception("request failed")
+            logging.getLogger("some.library").exception("request failed")
         text = "\n".join(read())
         assert "request failed: ValueError: bad\\nthing" in text
         assert ("Traceback" in text) is debug

@@ -88,5 +88,5 @@ def test_it_is_read_only(method: str) -> None:
 def test_it_leaves_signals_to_the_supervisor() -> None:
     """uvicorn's own handlers would end it at TERM, before the engine is stopped, and send the signal again afterwards."""
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    with _Server(uvicorn.Config(pages(voice(), None, certificates=False))).capture_signals():
+    with _Server(uvicorn.Config(pages(voice(), None, certificates=False), log_config=None)).capture_signals():
         assert {number: signal.getsignal(number) for number in before} == before

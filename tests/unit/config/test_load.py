@@ -278,7 +278,7 @@ TREES = st.recursive(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(TREES)
 def test_no_tree_makes_anything_but_a_config_or_mistakes_with_places_inside_the_file(tree: object) -> None:
     text = json.dumps(tree, indent=1)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import difflib
 import os
+import signal
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import settings
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it, and so would all that tests start
 
 settings.register_profile("every change", max_examples=50, deadline=None)
 settings.register_profile("deep", max_examples=1000, deadline=None)

@@ -139,15 +139,15 @@ def test_a_server_is_trusted_by_its_ca_and_its_name_only(tmp_path: Path, monkeyp
     async def work(name: str) -> str:
         monkeypatch.setattr(certs, "SERVER_NAME", name)
         async with served(say(b"x"), context(ours.issue())) as port:
-            return (await get(f"https://localhost:{port}/", deadline_s=3, ca_file=str(ca))).text
+            return (await get(f"https://127.0.0.1:{port}/", deadline_s=3, ca_file=str(ca))).text
 
     ca.write_bytes(other.ca_file.read_bytes())
     with pytest.raises(MissingError, match=r"did not answer: ConnectError .*CERTIFICATE_VERIFY_FAILED"):
-        asyncio.run(work("localhost"))
+        asyncio.run(work("127.0.0.1"))
     ca.write_bytes(ours.ca_file.read_bytes())
-    with pytest.raises(MissingError, match="Hostname mismatch"):
-        asyncio.run(work("dns.example"))
-    assert asyncio.run(work("localhost")) == "x"
+    with pytest.raises(MissingError, match="mismatch"):
+        asyncio.run(work("127.0.0.2"))
+    assert asyncio.run(work("127.0.0.1")) == "x"
 
 
 @pytest.mark.parametrize("text", [None, "", "-----BEGIN NONSENSE-----"])

@@ -28,8 +28,10 @@ VOICE = Voice(lambda: {"schema": 1}, lambda: (True, "dns: well"), lambda: b"edge
 
 def ask(port: int, path: str, *, token: str | None = None, tls: ssl.SSLContext | None = None) -> int:
     """The status of one request."""
-    made = http.client.HTTPSConnection("localhost", port, timeout=5, context=tls) if tls else http.client.HTTPConnection("localhost", port, timeout=5)
+    made = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
     try:
+        if tls is not None:  # a bare machine may not know the name localhost
+            made.sock = tls.wrap_socket(socket.create_connection(("127.0.0.1", port), 5), server_hostname="localhost")
         made.request("GET", path, headers={"Authorization": f"Bearer {token}"} if token else {})
         answer = made.getresponse()
         answer.read()

@@ -22,6 +22,7 @@ def test_a_member_that_drains_itself_stays_out_over_a_restart_and_a_reload(made:
     pid = made.wait_ready()["engine"]["pid"]
     made.tell("ns-b", "draining on")
     until(lambda: made.held() == {"ns-a", "ns-c"}, "ns-b is out")
+    until(lambda: made.status()["last_change"].get("kind") == "membership", "the change is finished")
     generation = made.status()["engine"]["generation"]
     with Client(made.port) as client:
         run.kill()

@@ -61,7 +61,13 @@ def test_engines_keeps_a_whole_prefix_without_asking_the_network(tmp_path: Path)
 def test_engines_builds_a_damaged_prefix_again(tmp_path: Path) -> None:
     prefix = fake_prefix(tmp_path / "engines", "debian12")
     (prefix / "bin" / "dnsdist").write_text("#!/bin/sh\necho another\n")
-    told = run(ROOT / "script" / "engines", "debian12", EDGEKEEPER_ENGINES=str(tmp_path / "engines"), PATH=no_network(tmp_path))
+    told = run(
+        ROOT / "script" / "engines",
+        "debian12",
+        EDGEKEEPER_ENGINES=str(tmp_path / "engines"),
+        PATH=no_network(tmp_path),
+        EDGEKEEPER_DEBIAN_MIRROR="http://127.0.0.1:9/debian",
+    )
     assert told.returncode == 6, "it must not be used as it is"
     assert "debian12 is damaged or unfinished; built again" in told.stderr
     assert "the package lists of bookworm cannot be read" in told.stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import ipaddress
 import os
 from pathlib import Path
 
@@ -10,6 +11,8 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
+
+from edgekeeper.config.kinds import is_address
 
 SERVER_NAME = "dns.example"
 _DAY = dt.timedelta(days=1)
@@ -24,6 +27,10 @@ _SIGNS = x509.KeyUsage(
     encipher_only=False,
     decipher_only=False,
 )
+
+
+def _general_name(name: str) -> x509.GeneralName:
+    return x509.IPAddress(ipaddress.ip_address(name)) if is_address(name) else x509.DNSName(name)
 
 
 class Authority:
@@ -47,7 +54,7 @@ class Authority:
         key = ec.generate_private_key(ec.SECP256R1())
         name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, SERVER_NAME)])
         builder = self._builder(name, key.public_key(), self._name)
-        builder = builder.add_extension(x509.SubjectAlternativeName([x509.DNSName(SERVER_NAME)]), critical=False)
+        builder = builder.add_extension(x509.SubjectAlternativeName([_general_name(SERVER_NAME)]), critical=False)
         certificate = builder.sign(self._key, hashes.SHA256())
         folder = self._folder / f"leaf-{self._leaves}"
         folder.mkdir(mode=0o700)

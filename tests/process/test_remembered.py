@@ -48,4 +48,4 @@ def test_a_loss_during_an_outage_of_the_supervisor_is_no_order_to_delete_everybo
     made.members.write_text("members: []\n")
     made.run()
     until(lambda: "names no members" in made.status().get("alarms", {}).get("membership", ""), "it is an alarm")
-    assert made.held() == {"ns-a", "ns-b", "ns-c"}
+    until(lambda: made.held() == {"ns-a", "ns-b", "ns-c"}, "all are still there")

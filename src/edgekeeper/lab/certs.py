@@ -44,6 +44,7 @@ class Authority:
         builder = self._builder(self._name, self._key.public_key(), self._name)
         builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         builder = builder.add_extension(_SIGNS, critical=True)
+        builder = builder.add_extension(x509.SubjectKeyIdentifier.from_public_key(self._key.public_key()), critical=False)
         self._certificate = builder.sign(self._key, hashes.SHA256())
         self.ca_file = folder / "ca.crt"
         self.ca_file.write_bytes(self._certificate.public_bytes(serialization.Encoding.PEM))
@@ -55,7 +56,8 @@ class Authority:
         name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, SERVER_NAME)])
         builder = self._builder(name, key.public_key(), self._name)
         builder = builder.add_extension(x509.SubjectAlternativeName([_general_name(SERVER_NAME)]), critical=False)
-        certificate = builder.sign(self._key, hashes.SHA256())
+        issuer = x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key())  # Python 3.13 insists on it
+        certificate = builder.add_extension(issuer, critical=False).sign(self._key, hashes.SHA256())
         folder = self._folder / f"leaf-{self._leaves}"
         folder.mkdir(mode=0o700)
         (folder / "tls.crt").write_bytes(certificate.public_bytes(serialization.Encoding.PEM))

@@ -1,4 +1,4 @@
-"""Write docs/reference from the code: the config's keys, the commands, the events.
+"""Write docs/reference and docs/checks from the code: the config's keys, the commands, the events, the doctor's checks.
 
 Run it with the project's Python (``script/docs`` does); ``--check`` writes nothing and exits 1 when a
 page is stale. A test does the same.
@@ -17,6 +17,7 @@ import typer
 from edgekeeper.cli.root import build
 from edgekeeper.config.describe import parts
 from edgekeeper.config.root import RESERVED
+from edgekeeper.doctor.checks import CHECKS
 from edgekeeper.log import Event
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -85,18 +86,34 @@ def events_page() -> str:
     )
 
 
+def checks_page() -> str:
+    """The list of the doctor's checks."""
+    rows = "".join(f"| [{check.id}]({check.id}.md) | {check.severity} | {_cell(check.title)} | {check.needs} |\n" for check in CHECKS)
+    return (
+        f"{NOTE}# Checks\n\n"
+        "`edgekeeper audit haproxy.cfg` asks all of these of a configuration, and with `--socket` of the running HAProxy; nothing is written.\n"
+        "`edgekeeper audit --explain HAP001` prints a page. CRIT: clients are hurt now; HIGH: the next single failure hurts; WARN; INFO;\n"
+        "UNKNOWN: could not be read, so neither found nor passed. Exit 1 on any of WARN or worse (`--fail-on`).\n\n"
+        f"| id | worst | title | looks at |\n| --- | --- | --- | --- |\n{rows}"
+    )
+
+
 PAGES = {"config.md": config_page, "cli.md": cli_page, "events.md": events_page}
 
 
 def pages() -> dict[Path, str]:
     """Every generated page with the text that it should have."""
     os.environ["COLUMNS"] = WIDTH  # what help is wrapped to
-    return {ROOT / "docs" / "reference" / name: make() for name, make in PAGES.items()}
+    reference = {ROOT / "docs" / "reference" / name: make() for name, make in PAGES.items()}
+    checks = {ROOT / "docs" / "checks" / f"{check.id}.md": NOTE + check.markdown() for check in CHECKS}
+    return reference | checks | {ROOT / "docs" / "checks" / "README.md": checks_page()}
 
 
 def stale() -> list[Path]:
-    """The pages whose file says something else than the code."""
-    return [path for path, text in pages().items() if not path.exists() or path.read_text(encoding="utf-8") != text]
+    """The pages whose file says something else than the code, and those of checks that are gone."""
+    wanted = pages()
+    gone = [path for path in (ROOT / "docs" / "checks").glob("*.md") if path not in wanted]
+    return gone + [path for path, text in wanted.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
 
 
 def _helps(command: Any, path: str, parent: Any = None) -> Iterator[tuple[str, str]]:

@@ -12,14 +12,26 @@ from edgekeeper.model.time import Span
 
 HEAD = """# Figures: what was promised, and what was measured
 
-Written by `script/figures` from real runs; do not edit. Every drill runs in network namespaces of its own: a client asks 500 questions a
-second (200 UDP source ports, every name new), something breaks, and the client's own records say what was lost. "Plain" is the same fault
-in the same minute on the same machine behind dnsdist with the configuration that a user would write: `chashed` with weight 100 and health
-checks every second, restarted for every change. (With `leastOutstanding` a plain dnsdist loses one or two questions to a dead member
-instead of hundreds; the price is the members' warm caches.) "Unanswered" means no good answer within 3 s unless the row says otherwise.
-Outages are intervals: the truth lies between the bounds.
+Written by `script/figures` from real runs; do not edit. Every drill runs in network namespaces of its own, with real engines: clients ask
+all the time, something breaks, and the clients' own records say what was lost. "Plain" is the same fault in the same minute on the same
+machine, without edgekeeper, with the configuration that a user would write. Outages are intervals: the truth lies between the bounds.
 
 """
+COSTS = "What edgekeeper itself costs"
+ENGINES = {"haproxy": "HAProxy", "dnsdist": "dnsdist"}
+"""In the order of the page."""
+ABOUT = {
+    "haproxy": """Three control-plane servers stand behind HAProxy in TCP mode. A warm client keeps one HTTP/2 connection over TLS, gives a request 4 s, keeps the
+connection after a missed deadline and leaves it only when a PING is not acknowledged, as Kubernetes clients do; fresh clients open a
+connection for each request. Plain HAProxy is configured in the manner of kubeadm's guides: `option httpchk` over TLS, `inter 2s fall 3`, idle
+timeouts of an hour, no `on-marked-down` (where a case says that it has the directive, it has it), reloaded with SIGUSR2. Where plain says "at
+least", its clients had no answer until the end of the run.
+""",
+    "dnsdist": """A client asks 500 questions a second (200 UDP source ports, every name new). Plain dnsdist has `chashed` with weight 100 and health checks every
+second, and is restarted for every change. (With `leastOutstanding` a plain dnsdist loses one or two questions to a dead member instead of
+hundreds; the price is the members' warm caches.) "Unanswered" means no good answer within 3 s unless the row says otherwise.
+""",
+}
 WHY: dict[tuple[str, str], str] = {
     ("dns-member-killed", "1."): "dnsdist 1.x cannot ask a second member; what was under way to the dead one is lost",
     ("dns-member-frozen", "1."): "dnsdist 1.x cannot ask a second member; what was under way to the dead one is lost",
@@ -33,7 +45,18 @@ WHY: dict[tuple[str, str], str] = {
     ("dns-member-kinds/own-question", ""): "pdns-recursor keeps a SERVFAIL for a name for 60 s (packetcache-servfail-ttl), also for the name that health asks",
 }
 """Why a promise is not reached, by drill (or drill/case) and the beginning of the engine's version."""
-README_ROWS = (
+README_LB = (
+    ("lb-blackhole/defaults", "a server becomes a black hole: longest time that a client hung"),
+    ("lb-blackhole-after-reload/defaults", "the same, for sessions of before a reload, the one directive set"),
+    ("lb-guard/down", "the same, a HAProxy that may not be touched: `lb guard` beside it, from DOWN on"),
+    ("lb-all-slow/defaults", "all servers answer checks late: from a cut to the next answer"),
+    ("lb-maint/defaults", "a server is put in MAINT: clients still on it"),
+    ("lb-taken-port/defaults", "a reload with a listener whose port is taken: requests lost"),
+    ("lb-reload-down/defaults", "a reload while a server hangs: requests lost"),
+    ("lb-reloads/defaults", "a thousand reloads under load: requests lost"),
+    ("lb-supervisor-killed/killed", "edgekeeper itself is killed: requests lost"),
+)
+README_DNS = (
     ("dns-member-killed/defaults", "a member is killed"),
     ("dns-member-frozen/defaults", "a member freezes (a black hole)"),
     ("dns-member-killed-dot/dot-killed", "a member is killed, clients over DNS over TLS"),
@@ -56,16 +79,31 @@ def main() -> int:
         found = json.loads(source.read_text(encoding="utf-8"))
         for drill in found if isinstance(found, list) else [found]:
             _take(drills, drill)
-    bench = f"\n## What edgekeeper itself costs\n\nFrom `benchmarks/bench.py`, on the same machine.\n\n{costs}" if costs else ""
-    page.write_text(HEAD + _summary(drills) + _pages(drills) + bench, encoding="utf-8")
+    parts = _parts(page.read_text(encoding="utf-8")) if page.exists() else {}
+    for engine, title in ENGINES.items():
+        some = [d for d in drills if engine in d["engines"]]
+        if some:
+            parts[title] = f"{ABOUT[engine]}\n{_summary(some)}{_pages(some)}"
+    if costs:
+        parts[COSTS] = f"From `benchmarks/bench.py`, on the same machine.\n\n{costs}"
+    page.write_text(HEAD + "\n".join(f"# {title}\n\n{parts[title].strip()}\n" for title in (*ENGINES.values(), COSTS) if title in parts), encoding="utf-8")
     readme = Path("README.md")
     if readme.exists():
         text = readme.read_text(encoding="utf-8")
         before, _, rest = text.partition(BEGIN)
         _, _, after = rest.partition(END)
         if after:
-            readme.write_text(f"{before}{BEGIN}\n{_readme(drills)}{END}{after}", encoding="utf-8")
+            readme.write_text(f"{before}{BEGIN}\n{_readme(drills, rest.partition(END)[0])}{END}{after}", encoding="utf-8")
     return 0
+
+
+def _parts(page: str) -> dict[str, str]:
+    """The page's parts by their titles: what is not measured now stays as it was."""
+    found = {}
+    for part in page.split("\n# ")[1:] if page.startswith("# ") else ():
+        title, _, text = part.partition("\n")
+        found[title] = text
+    return found
 
 
 def _take(drills: list[dict[str, Any]], new: dict[str, Any]) -> None:
@@ -82,11 +120,17 @@ def _cases(drills: list[dict[str, Any]]) -> list[tuple[str, dict[str, Any]]]:
     return [(f"{d['drill']}/{c['case']}", c) for d in drills for c in d["cases"] if not c["skipped"]]
 
 
+def _engine(case: dict[str, Any]) -> tuple[str, str]:
+    """The engine of a case and its version."""
+    ((engine, version),) = case["engines"].items()
+    return engine, version
+
+
 def _summary(drills: list[dict[str, Any]]) -> str:
-    lines = ["| dnsdist | promises kept | broken |", "| --- | --- | --- |"]
+    lines = ["| version | promises kept | broken |", "| --- | --- | --- |"]
     by_version: dict[str, list[dict[str, Any]]] = {}
     for _, case in _cases(drills):
-        by_version.setdefault(case["engines"]["dnsdist"], []).extend(case["promises"] or [{"kept": False}])
+        by_version.setdefault(_engine(case)[1], []).extend(case["promises"] or [{"kept": False}])
     for version, promises in sorted(by_version.items(), key=lambda item: _numbers(item[0])):
         kept = sum(p["kept"] for p in promises)
         lines.append(f"| {version} | {kept} of {len(promises)} | {len(promises) - kept} |")
@@ -98,22 +142,22 @@ def _pages(drills: list[dict[str, Any]]) -> str:
     names = list(dict.fromkeys(d["drill"] for d in drills))
     for name in names:
         rows = []
-        for title, case in sorted((c for c in _cases(drills) if c[0].partition("/")[0] == name), key=lambda c: (c[0], _numbers(c[1]["engines"]["dnsdist"]))):
+        for title, case in sorted((c for c in _cases(drills) if c[0].partition("/")[0] == name), key=lambda c: (c[0], _numbers(_engine(c[1])[1]))):
             rows += _rows(title, case)
-        head = "| case | dnsdist | promise | allowed | measured | plain | gain | kept | longest outage |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n"
-        notes = sorted({_why(t, c["engines"]["dnsdist"]) for t, c in _cases(drills) if t.startswith(name + "/") and not c["kept"]} - {""})
+        head = "| case | version | promise | allowed | measured | plain | gain | kept | longest outage |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n"
+        notes = sorted({_why(t, _engine(c)[1]) for t, c in _cases(drills) if t.startswith(name + "/") and not c["kept"]} - {""})
         out.append(f"## {name}\n\n{head}" + "\n".join(rows) + "\n" + "".join(f"\nNot reached: {note}.\n" for note in notes))
     return "\n".join(out)
 
 
 def _rows(title: str, case: dict[str, Any]) -> list[str]:
-    version = case["engines"]["dnsdist"]
+    version = _engine(case)[1]
     if not case["promises"]:
         return [f"| {title.partition('/')[2]} | {version} | could not be run | | | | | no | {case['why']} |"]
     out = []
     for number, promise in enumerate(case["promises"]):
         plain = _plain(case, promise) if case["baseline"] else None
-        seen = any("unanswered_3s" in run for run in case["figures"])
+        seen = any("unanswered_3s" in run or "unanswered" in run for run in case["figures"])
         outage = (_outage(case["outage"]) if seen else "-") if number == 0 else ""
         over = f", {promise['over']} of {case['runs']}" if case["runs"] > 1 else ""
         cells = (
@@ -122,7 +166,7 @@ def _rows(title: str, case: dict[str, Any]) -> list[str]:
             f"{promise['what']}{over}",
             f"{_number(promise['limit'])} {promise['unit']}",
             _number(promise["measured"]),
-            _number(plain),
+            f"at least {_number(plain)}" if _open(case, promise["unit"]) else _number(plain),
             _gain(promise["measured"], plain),
             "yes" if promise["kept"] else "**no**",
             outage,
@@ -145,24 +189,43 @@ _FIGURES = {
 
 
 def _plain(case: dict[str, Any], promise: dict[str, Any]) -> float | None:
-    figure = _FIGURES.get(promise["what"])
+    figure = _FIGURES.get(promise["what"]) or promise.get("figure")
     seen = sorted(run[figure] for run in case["baseline"]["figures"] if figure in run) if figure else []
     return seen[len(seen) // 2] if seen else None
 
 
-def _readme(drills: list[dict[str, Any]]) -> str:
-    ordered = sorted(_cases(drills), key=lambda c: _numbers(c[1]["engines"]["dnsdist"]))
-    newest = dict(ordered)
-    versions = {c["engines"]["dnsdist"] for c in newest.values()}
-    lines = [f"| what happens, {', '.join(sorted(versions))}, questions lost | plain dnsdist | kept by edgekeeper |", "| --- | --- | --- |"]
-    for title, words in README_ROWS:
+def _open(case: dict[str, Any], unit: str) -> bool:
+    """Whether the plain side's times end with the run: some of its clients had no answer any more."""
+    return unit == "s" and bool(case["baseline"]) and any(run.get("unserved") for run in case["baseline"]["figures"])
+
+
+def _readme(drills: list[dict[str, Any]], before: str) -> str:
+    """One table an engine; that of an engine that was not measured now stays as it was."""
+    old = {engine: next((t.strip() + "\n" for t in before.split("\n\n") if f"| plain {title} |" in t), "") for engine, title in ENGINES.items()}
+    new = {
+        "haproxy": _readme_table(drills, "haproxy", "HAProxy {}", README_LB),
+        "dnsdist": _readme_table(drills, "dnsdist", "dnsdist {}, questions lost", README_DNS),
+    }
+    return "\n".join(table for engine in ENGINES if (table := new[engine] or old[engine]))
+
+
+def _readme_table(drills: list[dict[str, Any]], engine: str, head: str, wanted: tuple[tuple[str, str], ...]) -> str:
+    newest = dict(sorted((c for c in _cases(drills) if _engine(c[1])[0] == engine), key=lambda c: _numbers(_engine(c[1])[1])))
+    versions = {_engine(c)[1] for c in newest.values()}
+    lines = []
+    for title, words in wanted:
         case = newest.get(title)
         if case is None or not case["runs"]:
             continue
-        figures, plain = case["headline"]["product"], case["headline"]["plain"]
-        asked = _number(case["asked"])
-        lines.append(f"| {words} | {_number(plain)} | {_number(figures)} of {asked} |")
-    return "\n".join(lines) + "\n"
+        headline = case["headline"]
+        unit = "" if headline.get("unit", "queries") != "s" else " s"
+        share = f" of {_number(case['asked'])}" if headline.get("unit", "queries") in {"queries", "requests"} else unit
+        plain = "-" if headline["plain"] is None else f"{'at least ' if _open(case, unit.strip()) else ''}{_number(headline['plain'])}{unit}"
+        lines.append(f"| {words} | {plain} | {_number(headline['product'])}{share} |")
+    if not lines:
+        return ""
+    title = head.format(", ".join(sorted(versions)))
+    return f"| what happens, {title} | plain {ENGINES[engine]} | kept by edgekeeper |\n| --- | --- | --- |\n" + "\n".join(lines) + "\n"
 
 
 def _why(title: str, version: str) -> str:

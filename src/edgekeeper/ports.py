@@ -63,9 +63,14 @@ class Source(Protocol):
 
 
 class Engine(Protocol):
-    """What an engine knows about itself. Pure: no clock, file, process or socket."""
+    """What an engine knows about itself. Pure: no clock, file, process or socket.
+
+    ``uncertain`` is what brings it back to what is wanted when a live change failed or was interrupted:
+    RELOAD where it reads its files again without losing a client, else RESTART.
+    """
 
     name: str
+    uncertain: Cost
 
     def files(self, intent: Any, seat: Any) -> Mapping[str, str]:
         """File name to text, byte-stable: the same intent and seat give the same bytes."""
@@ -79,8 +84,8 @@ class Engine(Protocol):
     def judge(self, code: int, output: str) -> str | None:
         """Why the validator refused, or None when it accepted (a signal or silence is a refusal)."""
 
-    def run_argv(self, folder: str) -> Sequence[str]:
-        """The engine on the files in ``folder``, staying in the foreground."""
+    def run_argv(self, folder: str, seat: Any) -> Sequence[str]:
+        """The engine on the files in ``folder``, staying in the foreground; ``seat`` is None when it cannot be read any more."""
 
     def dump(self, intent: Any, seat: Any) -> str:
         """Intent and seat as JSON, kept beside the files for the next supervisor."""
@@ -98,11 +103,17 @@ class Hands(Protocol):
     def new_seat(self, intent: Any) -> Any:
         """Fresh credentials and free private ports."""
 
-    async def preflight(self, intent: Any, seat: Any, beside: Any | None) -> str | None:
-        """What the validator cannot see. ``beside`` is the seat of a process that shares the listeners."""
+    async def preflight(self, intent: Any, seat: Any, beside: Any | None, serving: int | None = None) -> str | None:
+        """What the validator cannot see. ``beside`` is the seat of a process that shares the listeners; ``serving`` its pid.
+
+        A pid without a seat is one whose record is lost: it makes room before another one starts.
+        """
 
     async def prove(self, intent: Any, seat: Any, pid: int) -> str | None:
         """That this process runs this configuration and answers."""
 
     async def live(self, old: Any, new: Any, seat: Any) -> str | None:
         """Bring the difference into the running engine, idempotently, and read it back."""
+
+    async def reload(self, new: Any, seat: Any, pid: int) -> str | None:
+        """Have process ``pid`` read its files again, and prove that it did; an engine that cannot says so."""

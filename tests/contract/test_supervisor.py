@@ -142,8 +142,8 @@ class TestSupervisor:
         thieves: list[socket.socket] = []
         real = rig.kit.hands.preflight
 
-        async def preflight(intent: Any, seat: Any, beside: Any) -> str | None:
-            refusal = await real(intent, seat, beside)
+        async def preflight(intent: Any, seat: Any, beside: Any, serving: int | None) -> str | None:
+            refusal = await real(intent, seat, beside, serving)
             if steal:
                 thieves.append(socket.create_server(("127.0.0.1", rig.kit.a_private_port(seat))))
             return refusal

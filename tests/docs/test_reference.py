@@ -13,6 +13,7 @@ import typer
 
 from edgekeeper.cli.main import global_options_first
 from edgekeeper.cli.root import build
+from edgekeeper.config.dns import MemberEntry
 from edgekeeper.config.load import parse
 from edgekeeper.config.members import parse_members
 
@@ -53,7 +54,7 @@ def test_a_config_in_the_docs_is_a_config(text: str) -> None:
     if re.match(r"# \S+\.ya?ml", first) and "edge" not in first and "members" not in first:
         pytest.skip(f"another program's file: {first}")
     if re.search(r"^members:", text, re.MULTILINE):
-        parse_members(text, "docs")
+        parse_members(text, "docs", MemberEntry)
     else:
         parse(text, "docs")
 

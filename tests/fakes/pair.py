@@ -41,6 +41,7 @@ class FakeEngine:
     """``ports.Engine``."""
 
     name = "fake"
+    uncertain = Cost.RESTART
 
     def files(self, intent: Any, seat: Any) -> Mapping[str, str]:
         whole = {"listen": intent.listen, "members": intent.members, "script": dict(intent.script), **asdict(seat)}
@@ -63,7 +64,7 @@ class FakeEngine:
             return f"the check refused: {output.strip()}"
         return None if "Configuration OK" in output else "the check said nothing"
 
-    def run_argv(self, folder: str) -> Sequence[str]:
+    def run_argv(self, folder: str, seat: Any) -> Sequence[str]:
         return (sys.executable, "-I", "-S", PROGRAM, "run", folder)
 
     def dump(self, intent: Any, seat: Any) -> str:
@@ -91,7 +92,7 @@ class FakeHands:
         with socket.create_server(("127.0.0.1", 0)) as one, socket.create_server(("127.0.0.1", 0)) as two:
             return Seat(one.getsockname()[1], two.getsockname()[1], secrets.token_hex(8))
 
-    async def preflight(self, intent: Any, seat: Any, beside: Any | None) -> str | None:
+    async def preflight(self, intent: Any, seat: Any, beside: Any | None, serving: int | None = None) -> str | None:
         for listen in intent.listen:
             host, _, port = listen.rpartition(":")
             with socket.socket(type=socket.SOCK_DGRAM) as probe:
@@ -118,6 +119,9 @@ class FakeHands:
                     await asyncio.sleep(0.02)
         except TimeoutError:
             return f"the fake engine did not prove itself within {self.prove_s:g} s: {why or 'it does not answer'}"
+
+    async def reload(self, new: Any, seat: Any, pid: int) -> str | None:
+        return "the fake engine cannot reload"
 
     async def live(self, old: Any, new: Any, seat: Any) -> str | None:
         try:
@@ -189,6 +193,7 @@ class MemoryHands:
         self.preflights: list[str | None] = []
         self.proofs: list[str | None] = []
         self.lives: list[str | None] = []
+        self.reloads: list[str | None] = []
         self.during_live: Any = None
         self.seats = 0
 
@@ -196,11 +201,14 @@ class MemoryHands:
         self.seats += 1
         return Seat(self.seats, self.seats, "x")
 
-    async def preflight(self, intent: Any, seat: Any, beside: Any | None) -> str | None:
+    async def preflight(self, intent: Any, seat: Any, beside: Any | None, serving: int | None = None) -> str | None:
         return self.preflights.pop(0) if self.preflights else None
 
     async def prove(self, intent: Any, seat: Any, pid: int) -> str | None:
         return self.proofs.pop(0) if self.proofs else None
+
+    async def reload(self, new: Any, seat: Any, pid: int) -> str | None:
+        return self.reloads.pop(0) if self.reloads else None
 
     async def live(self, old: Any, new: Any, seat: Any) -> str | None:
         if self.during_live is not None:

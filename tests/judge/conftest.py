@@ -83,7 +83,7 @@ class Engine:
         seat = seat or self.hands.new_seat(topology)
         folder = self.write(topology, seat)
         with (Path(folder) / "log").open("wb") as log:
-            child = subprocess.Popen(self.engine.run_argv(folder), stdout=log, stderr=log, start_new_session=True)
+            child = subprocess.Popen(self.engine.run_argv(folder, None), stdout=log, stderr=log, start_new_session=True)
         self._children.append(child)
         return seat, child.pid
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from edgekeeper.cli.main import run
-from edgekeeper.cli.starter import STARTER
+from edgekeeper.cli.starter import starter
 
 ENGINES = Path(os.environ.get("EDGEKEEPER_ENGINES") or Path.home() / ".cache/edgekeeper/engines")
 
@@ -23,7 +23,7 @@ def binary(request) -> str:
 
 
 def config(tmp_path, binary: str, extra: str = "") -> str:
-    head, _, tail = STARTER.partition("\ndns:\n")
+    head, _, tail = starter(["dns"]).partition("\ndns:\n")
     path = tmp_path / "edge.yaml"
     path.write_text(f"{head}\ndns:\n  engine: {{binary: {json.dumps(binary)}}}\n{extra}{tail}")
     return str(path)

@@ -18,8 +18,9 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from edgekeeper.engines.dnsdist import certificates, owner
+from edgekeeper.engines.dnsdist import certificates
 from edgekeeper.engines.dnsdist.topology import Certificate
+from edgekeeper.host import owner
 from edgekeeper.model.backend import Member
 
 pytestmark = pytest.mark.engine

@@ -130,6 +130,8 @@ class Client:
 class Edge:
     """The edge of one test; everything it starts ends with it."""
 
+    role = "dns"
+
     def __init__(self, folder: Path, binary: str, *, extra: str = "", members: int = 3) -> None:
         self.folder = folder
         self.port, self.ops, self.spare, *self.member_ports = free_ports(3 + members)
@@ -182,7 +184,7 @@ class Edge:
         command = wrapper or (sys.executable, "-m", "edgekeeper")
         log = (self.folder / f"run-{len(self._runs)}.log").open("wb")
         run = subprocess.Popen(
-            [*command, "--config", str(self.config), "dns", "run"],
+            [*command, "--config", str(self.config), self.role, "run"],
             stdout=log, stderr=log, start_new_session=True, env={**os.environ, **(env or {})},
         )  # fmt: skip
         log.close()
@@ -195,10 +197,10 @@ class Edge:
         return (self.folder / f"run-{number}.log").read_text(errors="replace")
 
     def status(self) -> dict[str, Any]:
-        """The dns part of /status; empty when nobody answers."""
+        """The role's part of /status; empty when nobody answers."""
         try:
             with urllib.request.urlopen(f"http://127.0.0.1:{self.ops}/status", timeout=2) as answer:
-                found: dict[str, Any] = json.load(answer)["roles"]["dns"]
+                found: dict[str, Any] = json.load(answer)["roles"][self.role]
                 return found
         except (OSError, ValueError, KeyError):
             return {}
@@ -229,8 +231,8 @@ class Edge:
         return {b["name"] for b in self.status().get("backends", ()) if b["state"] != "absent"}
 
     def engines(self) -> list[int]:
-        """Pids of all dnsdist that were started for this edge."""
-        mark = f"EDGEKEEPER_ENGINE=dns:{(self.folder / 'state' / 'dns').resolve()}".encode()
+        """Pids of all engines that were started for this edge."""
+        mark = f"EDGEKEEPER_ENGINE={self.role}:{(self.folder / 'state' / self.role).resolve()}".encode()
         found = []
         for entry in Path("/proc").iterdir():
             if entry.name.isdigit():

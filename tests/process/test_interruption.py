@@ -22,7 +22,7 @@ from .edge import Client, Edge, answered, edge, until
 
 WRAPPER = (sys.executable, str(Path(__file__).with_name("killed_at.py")))
 
-OVERLAP_LOSES = 10
+OVERLAP_LOSES = 4
 """Each end of an overlapping process costs up to 3 or 4 at this rate, and an interrupted exchange ends two: the one that was
 left half-way, and the old one. ``steer`` costs nothing, interrupted or not."""
 

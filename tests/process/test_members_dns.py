@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from edgekeeper.config.dns import DnsSource as Wanted
+from edgekeeper.config.members import DnsSource as Wanted
 from edgekeeper.errors import MissingError
 from edgekeeper.host.clock import SystemClock
 from edgekeeper.membership import dns as unit

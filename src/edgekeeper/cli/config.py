@@ -15,27 +15,26 @@ from edgekeeper.errors import MissingError, RefusedError, UsageError
 if TYPE_CHECKING:
     from edgekeeper.config.load import Loaded
 
-_ROLES = ("dns",)
-
 
 def init(
     ctx: typer.Context,
-    role: Annotated[str, typer.Option("--role", metavar="ROLES", help="Roles to start with, separated by commas: dns.")] = "dns",
+    role: Annotated[str, typer.Option("--role", metavar="ROLES", help="Roles to start with, separated by commas: dns, lb.")] = "dns",
 ) -> None:
     """Write a commented starter edgekeeper.yaml.
 
     It goes to --config, else to ./edgekeeper.yaml; a file that is there is never overwritten.
     """
-    from edgekeeper.cli.starter import STARTER
+    from edgekeeper.cli.starter import SECTIONS, starter
 
-    unknown = [name for name in role.split(",") if name not in _ROLES]
+    roles = role.split(",")
+    unknown = [name for name in roles if name not in SECTIONS]
     if unknown:
-        msg = f"role {unknown[0]!r} cannot be run by this version; it runs {', '.join(_ROLES)}"
+        msg = f"role {unknown[0]!r} cannot be run by this version; it runs {', '.join(SECTIONS)}"
         raise UsageError(msg)
     path = Path(settings(ctx).config or "edgekeeper.yaml")
     try:
         with path.open("x", encoding="utf-8") as file:
-            file.write(STARTER)
+            file.write(starter(roles))
     except FileExistsError as err:
         msg = f"{path} is there already; nothing was written, name another with --config"
         raise RefusedError(msg) from err
@@ -103,14 +102,16 @@ def _judge(loaded: Loaded, node: str) -> _Told:
     """Ask every engine; UsageError when one refuses."""
     import asyncio
 
-    from edgekeeper.cli.preflight import engine_verdict, warnings
+    from edgekeeper.cli.preflight import engine_verdicts, warnings
 
     valid = f"{loaded.file}: valid for node {node}"
     doubts = tuple(warnings(loaded.root, node))
-    if loaded.root.dns is None:
-        return _Told((valid, "no role is configured for this node; add dns:"), (), doubts)
-    verdict = asyncio.run(engine_verdict(loaded.root.dns))
-    if verdict.refusal:
-        msg = f"dns: {verdict.engine}: {verdict.refusal}; nothing was changed"
-        raise UsageError(msg)
-    return _Told((valid, f"dns: {verdict.engine} accepts the rendered configuration"), verdict.notes, (*doubts, *verdict.doubts))
+    verdicts = asyncio.run(engine_verdicts(loaded.root))
+    if not verdicts:
+        return _Told((valid, "no role is configured for this node; add dns: or lb:"), (), doubts)
+    refused = [f"{role}: {verdict.engine}: {verdict.refusal}; nothing was changed" for role, verdict in verdicts.items() if verdict.refusal]
+    if refused:
+        raise UsageError("\n".join(refused))
+    accepted = tuple(f"{role}: {verdict.engine} accepts the rendered configuration" for role, verdict in verdicts.items())
+    notes = tuple(note for verdict in verdicts.values() for note in verdict.notes)
+    return _Told((valid, *accepted), notes, (*doubts, *(doubt for verdict in verdicts.values() for doubt in verdict.doubts)))

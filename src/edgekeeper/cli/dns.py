@@ -70,30 +70,14 @@ def run(
     api_key_group: Annotated[str | None, typer.Option("--api-key-group", metavar="GROUP", help="Group that may read it.")] = None,
 ) -> None:
     """Supervise dnsdist until TERM (stops it) or QUIT (leaves it for the next supervisor); HUP reads the config again."""
-    import asyncio
+    from functools import partial
 
-    from edgekeeper import runtime
-    from edgekeeper.dns.build import detect
-    from edgekeeper.dns.role import DnsRole
-    from edgekeeper.host.clock import SystemClock
-    from edgekeeper.host.journal import FileJournal
+    from edgekeeper.cli.run import LISTEN, start
+    from edgekeeper.dns.role import make
 
-    chosen = settings(ctx)
     loaded = _loaded(ctx)
-    node = chosen.this_node(loaded)
-    chosen.start_logging(node)
-    root, clock = loaded.root, SystemClock()
-    with runtime.alone(root.run_dir, "dns", root.state_dir) as run_dir:
-        journal = FileJournal(root.state_dir, node, clock)
-
-        async def work() -> None:
-            assert root.dns is not None  # noqa: S101 - _loaded has checked it
-            build = await detect(root.dns)
-            out = (api_key_out, _group(api_key_group)) if api_key_out is not None else None
-            role = DnsRole(root, node, run_dir, clock, journal, lambda: chosen.load().root, build=build, api_key_out=out)
-            await runtime.run(role)
-
-        asyncio.run(work())
+    out = (api_key_out, _group(api_key_group)) if api_key_out is not None else None
+    start(settings(ctx), loaded, {"dns": partial(make, api_key_out=out)}, LISTEN["dns"])
 
 
 def _group(name: str | None) -> int:

@@ -33,7 +33,7 @@ def list_(output: Annotated[Format, typer.Option("-o", "--output", help="text or
 def run(
     names: Annotated[list[str] | None, typer.Argument(metavar="NAME...", help="Drills, or drill/case.")] = None,
     everything: Annotated[bool, typer.Option("--all", help="All drills.")] = False,
-    baseline: Annotated[bool, typer.Option("--baseline", help="The same fault against dnsdist without edgekeeper, too.")] = False,
+    baseline: Annotated[bool, typer.Option("--baseline", help="The same fault against the engine without edgekeeper, too.")] = False,
     suites: Annotated[
         str | None, typer.Option("--engines", metavar="SUITES", help="debian12,debian13,testing or host; the newest in the cache when not said.")
     ] = None,
@@ -41,7 +41,7 @@ def run(
     ci: Annotated[bool, typer.Option("--ci", help="Only the subset and the short forms that every change runs.")] = False,
     record: Annotated[Path | None, typer.Option("--record", metavar="DIR", help="Keep configs, logs and records of every run here.")] = None,
     json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the results here as JSON.")] = None,
-    policy: Annotated[str, typer.Option("--policy", help="chashed or leastOutstanding, on both sides.")] = "chashed",
+    policy: Annotated[str, typer.Option("--policy", help="dnsdist's, on both sides: chashed or leastOutstanding.")] = "chashed",
 ) -> None:
     """Run drills; exit 0 when every promise was kept, 1 when one was broken, 6 when an engine is missing."""
     import asyncio
@@ -104,10 +104,13 @@ def _show(results: tuple[DrillResult, ...]) -> None:
 
 
 def _show_timeline(case: CaseResult) -> None:
-    for who, runs in (("plain dnsdist", case.plain), ("edgekeeper", case.runs)):
+    from edgekeeper.lab.engines import TITLES
+
+    engine = f"{TITLES[case.engine]} {case.version}"
+    for who, runs in ((f"plain {engine}", case.plain), (f"edgekeeper with {engine}", case.runs)):
         if not runs:
             continue
-        say(f"{case.drill}/{case.case}, {who} {case.version if who != 'edgekeeper' else 'in front of dnsdist ' + case.version}".rstrip())
+        say(f"{case.drill}/{case.case}, {who}")
         say_block("\n".join(f"  {at:7.2f} s  {what}" for at, what in runs[-1].timeline))
         say("")
 

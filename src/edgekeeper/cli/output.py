@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import IO, Any
@@ -68,6 +68,17 @@ def complain_block(text: str) -> None:
 def say_json(data: Mapping[str, Any], *, schema: int = 1) -> None:
     """Print one JSON document, ``schema`` first, ASCII only."""
     print(json_text({"schema": schema, **data}, indent=2), flush=True)
+
+
+def say_json_rows(data: Mapping[str, Any], name: str, rows: Iterable[Mapping[str, Any]], *, schema: int = 1) -> None:
+    """Print one JSON document whose last member ``name`` is a long list, row by row as they come, so that they are never all in memory as text."""
+    head = json_text({"schema": schema, **data}, indent=2)
+    print(f'{head[:-2]},\n  "{name}": [', end="")
+    between = "\n    "
+    for row in rows:
+        print(between + json_text(row), end="")
+        between = ",\n    "
+    print("\n  ]\n}", flush=True)
 
 
 def say_json_line(data: Mapping[str, Any]) -> None:

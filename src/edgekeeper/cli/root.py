@@ -40,6 +40,8 @@ COMMANDS = (
     Command("status", "edgekeeper.cli.status", "status", "One table of what each node says of itself."),
     Command("history", "edgekeeper.cli.status", "history", "The journal of this node: what acted, what was held back, and why."),
     Command("dns", "edgekeeper.cli.dns", "app", "dnsdist under supervision."),
+    Command("lb", "edgekeeper.cli.lb", "app", "HAProxy under supervision, and no client left on a dead server."),
+    Command("audit", "edgekeeper.cli.audit", "audit", "What will hurt in somebody's own configuration, with the sum in seconds; nothing is written."),
     Command("probe", "edgekeeper.cli.probe", "probe", "An outage meter for your terminal."),
     Command("drill", "edgekeeper.cli.drill", "app", "Break real engines in network namespaces and keep a promise."),
 )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,12 +13,13 @@ import typer
 
 from edgekeeper.cli.context import Settings, settings
 from edgekeeper.cli.output import Cell, Format, Tone, complain, repaint, say, say_json, table
+from edgekeeper.cli.run import LISTEN, LISTEN_TOGETHER, configured
 from edgekeeper.errors import EdgekeeperError, MissingError, UsageError
 
 if TYPE_CHECKING:
     from edgekeeper.config.load import Loaded
+    from edgekeeper.config.root import Root
 
-DEFAULT_OPS = "127.0.0.1:8084"
 _DEADLINE_S = 3.0
 _WATCH_S = 2.0
 _TONES = {"ok": Tone.GOOD, "bad": Tone.BAD, "unknown": Tone.DOUBT}
@@ -87,18 +88,37 @@ async def _ask_all(loaded: Loaded, chosen: Settings) -> list[Told]:
     scheme = "https" if ops.certificate else "http"
     named = loaded.root.nodes.get(here)
     # A certificate has the node's name, not loopback's.
-    own = named.ops if named and named.ops and ops.certificate else f"{scheme}://{_reachable(ops.listen or DEFAULT_OPS)}"
-    targets: dict[str, str | None] = {here: own}
-    for name, peer in loaded.root.nodes.items():
-        if name != here:
-            targets[name] = peer.ops
+    own = [named.ops] if named and named.ops and ops.certificate else [f"{scheme}://{_reachable(listen)}" for listen in _listens(loaded.root)]
+    peers = {name: peer.ops for name, peer in loaded.root.nodes.items() if name != here}
     headers: dict[str, str] = {}
     if ops.token_file:
         from edgekeeper.host.secrets import read
 
         headers["Authorization"] = f"Bearer {read(ops.token_file)}"
     ca = ops.client_ca if ops.certificate else None
-    return list(await asyncio.gather(*(_ask(name, url, headers, ca) for name, url in targets.items())))
+    targets = [*((here, url) for url in own), *peers.items()]
+    said = await asyncio.gather(*(_ask(name, url, headers, ca) for name, url in targets))
+    return [together(said[: len(own)], configured(loaded.root)), *said[len(own) :]]
+
+
+def _listens(root: Root) -> list[str]:
+    """Where this node's roles speak: one place for all, or one for each that runs alone."""
+    return [root.ops.listen] if root.ops.listen else list(dict.fromkeys((LISTEN_TOGETHER, *(LISTEN[role] for role in configured(root)))))
+
+
+def together(said: Sequence[Told], roles: Sequence[str]) -> Told:
+    """What the processes of one node said, as one answer; of the ``roles`` that it should have, one that nobody speaks for is unknown."""
+    answered = [one for one in said if one.status is not None]
+    if not answered:
+        return said[0]
+    found: dict[str, Any] = {}
+    for one in answered:
+        more = one.status.get("roles") if one.status is not None else None
+        found = {**(more if isinstance(more, Mapping) else {}), **found}
+    silent = {"verdict": "unknown", "why": "it is in the config, and nothing on this machine speaks for it; is it running?"}
+    found |= {role: silent for role in roles if role not in found}
+    ages = [one.age_s for one in answered if one.age_s is not None]
+    return replace(answered[0], status={**(answered[0].status or {}), "roles": found}, age_s=max(ages) if ages else None)
 
 
 def _reachable(listen: str) -> str:

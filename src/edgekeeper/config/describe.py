@@ -12,6 +12,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from edgekeeper.config import kinds
+from edgekeeper.config.members import BaseEntry
 from edgekeeper.config.root import Root
 from edgekeeper.model.time import format_duration
 
@@ -29,7 +30,6 @@ _KINDS: tuple[tuple[Any, str], ...] = (
 )
 
 _PLAIN = {str: "text", int: "whole number", float: "number", bool: "true or false"}
-_MEMBER = "MemberEntry"
 _MEMBER_PATTERN = r"^([A-Za-z0-9._-]+=)?[^=\s\"']+$"
 
 
@@ -100,12 +100,21 @@ def schema() -> dict[str, Any]:
     out["$schema"] = "https://json-schema.org/draft/2020-12/schema"
     out["title"] = "edgekeeper.yaml"
     definitions = out["$defs"]
-    definitions[_MEMBER] = {
-        "description": "One member, written [name=]host[:port] or as a mapping.",
-        "anyOf": [{"type": "string", "pattern": _MEMBER_PATTERN, "examples": ["ns-a=192.0.2.21:5353"]}, definitions[_MEMBER]],
-    }
+    for entry in _entries(BaseEntry):
+        if entry.__name__ in definitions:
+            definitions[entry.__name__] = {
+                "description": "One member, written [name=]host[:port] or as a mapping.",
+                "anyOf": [{"type": "string", "pattern": _MEMBER_PATTERN, "examples": [entry.example]}, definitions[entry.__name__]],
+            }
     _defaults_as_written(out)
     return out
+
+
+def _entries(kind: type[BaseEntry]) -> Iterator[type[BaseEntry]]:
+    """The kinds of members that the roles have."""
+    for below in kind.__subclasses__():
+        yield below
+        yield from _entries(below)
 
 
 def written(value: object, kind: str = "") -> str:
@@ -157,7 +166,7 @@ def _kind(annotation: Any, metadata: Sequence[Any] = ()) -> str:
     if origin is Literal:
         return ", ".join(str(value) for value in arguments if value != "")
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return "member" if annotation.__name__ == _MEMBER else "section"
+        return "member" if issubclass(annotation, BaseEntry) else "section"
     return _PLAIN.get(annotation, "value")
 
 

@@ -5,80 +5,37 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
+from typing_extensions import override
 
-from edgekeeper.config.kinds import Domain, Duration, FileName, Items, Listen, Network, Node, Path, Port, Section, check_host, check_node, split_host_port
+from edgekeeper.config import members
+from edgekeeper.config.kinds import Domain, Duration, FileName, Items, Listen, Network, Node, Path, Port, Section
+from edgekeeper.config.members import BaseEntry
 from edgekeeper.config.secret import SecretSource
+from edgekeeper.model.backend import Member
 
 DEFAULT_PORT = 5353
 Pool = Literal["resolver", "authoritative"]
 
 
-class MemberEntry(Section):
+class MemberEntry(BaseEntry):
     """One member, written ``[name=]host[:port]`` or as a mapping."""
 
     name: Node | Literal[""] = Field("", description="The node's name; tells its place on the hash ring and what identity expects.")
-    host: str = Field(description="Address or host name; host names are resolved and watched.")
     port: Port = Field(DEFAULT_PORT, description="Port that it answers DNS on.")
     pools: Items[Pool] = Field((), description="The pools it serves in; both when empty.")
 
-    @model_validator(mode="before")
-    @classmethod
-    def _short(cls, value: Any) -> Any:
-        if not isinstance(value, str):
-            return value
-        name, equals, rest = value.rpartition("=")
-        host, port = split_host_port(rest, DEFAULT_PORT)
-        return {"name": check_node(name) if equals else "", "host": host, "port": port}
-
-    @field_validator("host")
-    @classmethod
-    def _host(cls, value: str) -> str:
-        return check_host(value)
+    @override
+    def member(self, default_port: int = DEFAULT_PORT) -> Member:
+        """The member that this entry names; its host may still be a name."""
+        return Member(self.name, self.host, self.port or default_port, tuple(self.pools))
 
 
-class DnsSource(Section):
-    """Members from DNS: an SRV name, or a name with addresses and a fixed port."""
-
-    name: Domain = Field(description="The name to ask for.")
-    type: Literal["SRV", "A", "AAAA", "A+AAAA"] = Field("SRV", description="Record type; A and AAAA need `port`.")
-    port: Port | None = Field(None, description="Port of the members, for A and AAAA.")
-    servers: Items[Listen] = Field((), description="Resolvers to ask; the system's when empty.")
-    every: Duration = Field(5.0, ge=1, description="How often to ask.")
-
-    @model_validator(mode="after")
-    def _port_for_addresses(self) -> Self:
-        if self.type != "SRV" and self.port is None:
-            msg = f"type {self.type} needs a port, because addresses carry none"
-            raise ValueError(msg)
-        return self
-
-
-class MembersFrom(Section):
+class MembersFrom(members.MembersFrom):
     """Where the members come from: exactly one source."""
 
+    entry = MemberEntry
+
     static: Annotated[tuple[MemberEntry, ...], Field(strict=False)] | None = Field(None, description="The members, written here.")
-    file: Path | None = Field(None, description="A YAML file with `members:`, watched.")
-    dns: DnsSource | None = Field(None, description="Members from DNS.")
-    resolve_every: Duration = Field(5.0, ge=1, description="How often the host names of members are resolved again.")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _not_yet(cls, value: Any) -> Any:
-        if isinstance(value, dict) and "endpointslice" in value:
-            msg = "the endpointslice source is not in this version; use static, file or dns"
-            raise ValueError(msg)
-        return value
-
-    @model_validator(mode="after")
-    def _one(self) -> Self:
-        said = [name for name in ("static", "file", "dns") if getattr(self, name) is not None]
-        if len(said) != 1:
-            msg = f"give exactly one of static, file, dns ({' and '.join(said) if said else 'none'} given)"
-            raise ValueError(msg)
-        if self.static is not None and not self.static:
-            msg = "static is empty; name at least one member"
-            raise ValueError(msg)
-        return self
 
 
 class HealthQuestion(Section):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Callable
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
@@ -26,6 +26,9 @@ class Section(BaseModel):
     """A section of the config: frozen, strict, and a stranger to unknown keys."""
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid", validate_default=True)
+
+    short: ClassVar[str] = ""
+    """How a section that may also be written as text is described where something else was written."""
 
 
 def _text(read: Callable[[str], T], kind: str) -> Callable[[Any], Any]:

@@ -1,57 +1,177 @@
-"""The members file: ``members:`` with the entries that the config may hold too. Pure: text in, entries out."""
+"""Who stands behind a role: where its members are named, how one is written, and the file that names them. Pure: text in, entries out."""
 
 from __future__ import annotations
 
-from pydantic import Field, ValidationError
+from typing import Annotated, Any, ClassVar, Generic, Literal, Self, TypeVar
 
-from edgekeeper.config.dns import MemberEntry
-from edgekeeper.config.kinds import Items, Section
+from pydantic import Field, ValidationError, field_validator, model_validator
+from typing_extensions import override
+
+from edgekeeper.config.kinds import Domain, Duration, Items, Listen, Node, Path, Port, Section, check_host, check_node, split_host_port
 from edgekeeper.config.mistakes import explain
 from edgekeeper.config.yamltext import Document, dotted, read_yaml
 from edgekeeper.errors import ConfigError, Mistake
+from edgekeeper.model.backend import Member
 from edgekeeper.model.text import printable
 
 
-class MembersFile(Section):
+class BaseEntry(Section):
+    """One member, written ``[name=]host[:port]`` or as a mapping; each role has its own kind of entry."""
+
+    short: ClassVar[str] = "text like ns-a=192.0.2.21:5353, or a mapping with host"
+    example: ClassVar[str] = "ns-a=192.0.2.21:5353"
+
+    name: Node | Literal[""] = Field("", description="The node's name.")
+    host: str = Field(description="Address or host name; host names are resolved and watched.")
+    port: Port | None = Field(None, description="Port that it answers on.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short(cls, value: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        name, equals, rest = value.rpartition("=")
+        host, port = split_host_port(rest, _UNSAID)
+        written: dict[str, Any] = {"name": check_node(name) if equals else "", "host": host}
+        return written if port == _UNSAID else {**written, "port": port}
+
+    @field_validator("host")
+    @classmethod
+    def _host(cls, value: str) -> str:
+        return check_host(value)
+
+    def member(self, default_port: int) -> Member:
+        """The member that this entry names; its host may still be a name."""
+        return Member(self.name, self.host, self.port or default_port)
+
+
+_UNSAID = 0
+"""Stands for a port that was not written (0 cannot be written), so that the field's own default counts."""
+
+
+class LbMemberEntry(BaseEntry):
+    """One member of a service, written ``[name=]host[:port]`` or as a mapping."""
+
+    short = "text like cp1=192.0.2.31:6443, or a mapping with host"
+    example = "cp1=192.0.2.31:6443"
+
+    port: Port | None = Field(None, description="Port that it answers on; the service's own default when not said.")
+    weight: int = Field(100, ge=1, le=256, description="Its share of new connections beside the others.")
+    drain: bool = Field(False, description="Takes no new connections; those that it has go on.")
+
+    @override
+    def member(self, default_port: int) -> Member:
+        """The member that this entry names; its host may still be a name."""
+        return Member(self.name, self.host, self.port or default_port, (), self.weight, self.drain)
+
+
+class DnsSource(Section):
+    """Members from DNS: an SRV name, or a name with addresses and a fixed port."""
+
+    name: Domain = Field(description="The name to ask for.")
+    type: Literal["SRV", "A", "AAAA", "A+AAAA"] = Field("SRV", description="Record type; A and AAAA need `port`.")
+    port: Port | None = Field(None, description="Port of the members, for A and AAAA.")
+    servers: Items[Listen] = Field((), description="Resolvers to ask; the system's when empty.")
+    every: Duration = Field(5.0, ge=1, description="How often to ask.")
+
+    @model_validator(mode="after")
+    def _port_for_addresses(self) -> Self:
+        if self.type != "SRV" and self.port is None:
+            msg = f"type {self.type} needs a port, because addresses carry none"
+            raise ValueError(msg)
+        return self
+
+
+class MembersFrom(Section):
+    """Where the members come from: exactly one source. Each role says of which ``entry`` its ``static`` list is made."""
+
+    entry: ClassVar[type[BaseEntry]] = BaseEntry
+
+    static: Annotated[tuple[BaseEntry, ...], Field(strict=False)] | None = Field(None, description="The members, written here.")
+    file: Path | None = Field(None, description="A YAML file with `members:`, watched.")
+    dns: DnsSource | None = Field(None, description="Members from DNS.")
+    resolve_every: Duration = Field(5.0, ge=1, description="How often the host names of members are resolved again.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _not_yet(cls, value: Any) -> Any:
+        if isinstance(value, dict) and "endpointslice" in value:
+            msg = "the endpointslice source is not in this version; use static, file or dns"
+            raise ValueError(msg)
+        return value
+
+    @model_validator(mode="after")
+    def _one(self) -> Self:
+        said = [name for name in ("static", "file", "dns") if getattr(self, name) is not None]
+        if len(said) != 1:
+            msg = f"give exactly one of static, file, dns ({' and '.join(said) if said else 'none'} given)"
+            raise ValueError(msg)
+        if self.static is not None and not self.static:
+            msg = "static is empty; name at least one member"
+            raise ValueError(msg)
+        return self
+
+
+class LbMembersFrom(MembersFrom):
+    """Where a service's members come from: exactly one source."""
+
+    entry = LbMemberEntry
+
+    static: Annotated[tuple[LbMemberEntry, ...], Field(strict=False)] | None = Field(None, description="The members, written here.")
+
+
+E = TypeVar("E", bound=BaseEntry)
+
+
+class MembersFile(Section, Generic[E]):
     """A file that names the members, watched while edgekeeper runs."""
 
-    members: Items[MemberEntry] = Field(description="The members; an empty list keeps the last full set and alarms.")
+    members: Items[E] = Field(description="The members; an empty list keeps the last full set and alarms.")
 
 
-def parse_members(text: str, file: str) -> tuple[MemberEntry, ...]:
+def parse_members(text: str, file: str, entry: type[E], default_port: int = 0) -> tuple[E, ...]:
     """The entries of a members file; ConfigError names every mistake in it as ``file:line:column``.
 
     ``members: []`` is a file without members (what that means is the caller's to decide); an empty
-    file, as a half-done write leaves it, is a mistake.
+    file, as a half-done write leaves it, is a mistake; so is a member without a port where
+    ``default_port`` is 0 (there is none).
     """
     document = read_yaml(text, file)
     mistakes = list(document.mistakes)
     if document.value is None:
-        mistakes.append(Mistake(1, 1, "", "the file is empty; write members: [ns-a=192.0.2.21:5353]"))
+        mistakes.append(Mistake(1, 1, "", f"the file is empty; write members: [{entry.example}]"))
         raise ConfigError(printable(file), tuple(mistakes))
     if not isinstance(document.value, dict):
         place = document.place(())
         mistakes.append(Mistake(place.line, place.column, "", "write members: and the list below it"))
         raise ConfigError(printable(file), tuple(mistakes))
-    entries: tuple[MemberEntry, ...] = ()
+    model: type[MembersFile[E]] = MembersFile[entry]  # type: ignore[valid-type]
+    entries: tuple[E, ...] = ()
     try:
-        entries = MembersFile.model_validate(document.value).members
+        entries = model.model_validate(document.value).members
     except ValidationError as err:
-        mistakes += explain(MembersFile, document, err)
-    mistakes += _taken(document, entries)
+        mistakes += explain(model, document, err)
+    mistakes += _wrong_together(document, entries, default_port)
     if mistakes:
         raise ConfigError(printable(file), tuple(mistakes))
     return entries
 
 
-def _taken(document: Document, entries: tuple[MemberEntry, ...]) -> list[Mistake]:
-    """Names and addresses that two members share."""
+def _wrong_together(document: Document, entries: tuple[BaseEntry, ...], default_port: int) -> list[Mistake]:
+    """Names and addresses that two members share, and ports that nobody says."""
     out: list[Mistake] = []
     seen: set[tuple[str, str]] = set()
+
+    def wrong(index: int, what: str) -> None:
+        place = document.place(("members", index))
+        out.append(Mistake(place.line, place.column, dotted(("members", index)), what))
+
     for index, entry in enumerate(entries):
-        for what, value in (("name", entry.name), ("address", f"{entry.host}:{entry.port}")):
+        port = entry.port or default_port
+        if not port:
+            wrong(index, f"{entry.host} has no port, and the service has none of its own; write it as host:port")
+        for what, value in (("name", entry.name), ("address", f"{entry.host}:{port}")):
             if value and (what, value) in seen:
-                place = document.place(("members", index))
-                out.append(Mistake(place.line, place.column, dotted(("members", index)), f"the {what} {value} is taken by another member; remove one"))
+                wrong(index, f"the {what} {value} is taken by another member; remove one")
             seen.add((what, value))
     return out

@@ -28,7 +28,6 @@ _TYPE_ERRORS = frozenset(
         "model_type", "none_required", "string_type", "tuple_type",
     }
 )  # fmt: skip
-_SHORT = {"MemberEntry": "text like ns-a=192.0.2.21:5353, or a mapping with host"}
 _LIMIT = 400
 
 
@@ -216,7 +215,7 @@ def _describe(kind: Any) -> str:
         return "a mapping"
     if isinstance(kind, type) and issubclass(kind, BaseModel):
         names = [*list(kind.model_fields)[:4], *(["..."] if len(kind.model_fields) > 4 else [])]
-        return _SHORT.get(kind.__name__) or f"a mapping with {', '.join(names)}"
+        return getattr(kind, "short", "") or f"a mapping with {', '.join(names)}"
     plain = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}
     return plain.get(kind, "the right kind of value")
 

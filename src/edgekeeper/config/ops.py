@@ -10,7 +10,7 @@ from edgekeeper.config.kinds import Host, Listen, Path, Section
 class Ops(Section):
     """The ops listener. Anything but loopback needs a token or mTLS (``/healthz/*`` excepted)."""
 
-    listen: Listen | None = Field(None, description="Where health, status and metrics are served; 127.0.0.1:8084 for `run` and `dns run` when not said.")
+    listen: Listen | None = Field(None, description="Where health, status and metrics are served; 127.0.0.1:8084 when not said (8086 for `lb run`).")
     token_file: Path | None = Field(None, description="File with the bearer token that /status and /metrics ask for.")
     certificate: Path | None = Field(None, description="Certificate chain for HTTPS, PEM.")
     key: Path | None = Field(None, description="Its key, PEM, readable by its owner only.")

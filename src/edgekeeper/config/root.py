@@ -9,10 +9,11 @@ from pydantic import Field
 
 from edgekeeper.config.dns import Dns
 from edgekeeper.config.kinds import Node, Path, Section, is_address, split_host_port
+from edgekeeper.config.lb import Lb, Service
 from edgekeeper.config.ops import Ops, Peer
 from edgekeeper.config.probe import Probe
 
-RESERVED = ("kubernetes", "vip", "lb", "watch", "expose", "roll", "report", "notify")
+RESERVED = ("kubernetes", "vip", "watch", "expose", "roll", "report", "notify")
 """Sections of the design that this version cannot carry out: saying so beats ignoring them."""
 
 
@@ -25,6 +26,7 @@ class Root(Section):
     state_dir: Path = Field("/var/lib/edgekeeper", description="Generations, journal, last full memberships, budgets; must survive a reboot.")
     ops: Ops = Field(default_factory=Ops, description="Health, status and metrics.")  # type: ignore[arg-type]
     dns: Dns | None = Field(None, description="dnsdist under supervision.")
+    lb: Lb | None = Field(None, description="HAProxy under supervision.")
     probe: Probe = Field(default_factory=Probe, description="The outage meter's targets.")  # type: ignore[arg-type]
 
 
@@ -56,6 +58,8 @@ def broken_rules(root: Root) -> tuple[Rule, ...]:
         out.append(Rule(("node",), f"{root.node} is not among nodes: {', '.join(root.nodes)}"))
     if root.dns:
         out.extend(Rule(("dns", *rule.where), rule.what) for rule in _dns_rules(root.dns))
+    if root.lb:
+        out.extend(Rule(("lb", *rule.where), rule.what) for rule in _lb_rules(root.lb))
     return tuple(out)
 
 
@@ -78,6 +82,42 @@ def _dns_rules(dns: Dns) -> list[Rule]:
     streams, datagrams = [*dns.listen, *dns.tls.dot, *dns.tls.doh], [*dns.listen, *dns.tls.doq, *dns.tls.doh3]
     for address in dict.fromkeys(address for address, _ in (*_twice(streams), *_twice(datagrams))):
         out.append(Rule(("listen",), f"{address} is listened on twice"))
+    return out
+
+
+def _lb_rules(lb: Lb) -> list[Rule]:
+    out: list[Rule] = []
+    if lb.stats is not None and not is_loopback(lb.stats):
+        out.append(Rule(("stats",), f"{lb.stats} is not loopback; the page shows every server to whoever asks, so name 127.0.0.1 or [::1]"))
+    for name, where in _twice([service.name for service in lb.services]):
+        out.append(Rule(("services", where), f"the name {name} is taken by another service"))
+    listens = [(listen, i) for i, service in enumerate(lb.services) for listen in service.listen]
+    for listen, place in _twice([listen for listen, _ in listens] + ([lb.stats] if lb.stats else [])):
+        key: tuple[str | int, ...] = ("services", listens[place][1], "listen") if place < len(listens) else ("stats",)
+        out.append(Rule(key, f"{listen} is listened on twice"))
+    for i, service in enumerate(lb.services):
+        out += [Rule(("services", i, *rule.where), rule.what) for rule in _service_rules(service)]
+    return out
+
+
+def _service_rules(service: Service) -> list[Rule]:
+    out: list[Rule] = []
+    members = service.members.static or ()
+    ports = [m.port or service.default_port for m in members]
+    if 0 in ports:
+        out.append(Rule(("members", "static", ports.index(0)), f"{members[ports.index(0)].host} has no port; only kube-apiserver has one by default (6443)"))
+    for name, where in _twice([m.name for m in members if m.name]):
+        out.append(Rule(("members", "static", where), f"the name {name} is taken by another member"))
+    for address, where in _twice([f"{m.host}:{port}" for m, port in zip(members, ports, strict=True)]):
+        out.append(Rule(("members", "static", where), f"the address {address} is taken by another member"))
+    if members and all(m.drain for m in members):
+        out.append(Rule(("members", "static"), "every member is drained; nobody would be served"))
+    away = [f"{m.host}:{port}" for m, port in zip(members, ports, strict=True)]
+    own = next((listen for listen in service.listen if listen in away), None)
+    if own is not None:
+        out.append(Rule(("members", "static", away.index(own)), f"{own} is the service's own listener; HAProxy would connect to itself"))
+    if service.server_tls is not None and service.server_tls.name and not service.server_tls.ca_file:
+        out.append(Rule(("server_tls", "name"), "a name is compared only when ca_file says whom to believe"))
     return out
 
 

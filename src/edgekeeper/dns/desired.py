@@ -11,6 +11,9 @@ from edgekeeper.model.text import printable
 TWICE = 2
 """A member's own word (draining, or no longer) counts when it was heard this often in a row."""
 
+SOON_S = 14 * 86400
+"""An alarm this long before a certificate ends: renewals usually come at 30 days."""
+
 HINTS = {
     "REFUSED": "let this machine ask: access-control in unbound, allow-query and allow-recursion in BIND, allow-from in pdns-recursor",
     "SERVFAIL": "their upstream or forwarder may be dead, or this machine may not recurse",
@@ -142,3 +145,8 @@ def may_drain(name: str, members: tuple[Member, ...], drained: Iterable[str], st
         what = "no other member is in service" if not others else f"no other member is up ({', '.join(m.label for m in others[:5])})"
         return f"{name} is the last usable member: {what}; say --force to drain it all the same"
     return None
+
+
+def ending(subject: str, left_s: float) -> str | None:
+    """The alarm about a certificate that ends in so many seconds, or None while there is time."""
+    return f"{subject} ends in {left_s / 86400:.1f} days and has not been renewed" if left_s < SOON_S else None

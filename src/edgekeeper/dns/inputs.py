@@ -16,30 +16,24 @@ from edgekeeper.config.dns import Dns
 from edgekeeper.dns import desired, drained
 from edgekeeper.dns.certificates import CertificateStore
 from edgekeeper.dns.observe import observe
-from edgekeeper.dns.sources import source_of
 from edgekeeper.dns.zones import ZoneReader, changed_serials, merge
 from edgekeeper.engines.dnsdist.topology import Certificate, question
 from edgekeeper.errors import EdgekeeperError
 from edgekeeper.host.files import read_text, write_text
 from edgekeeper.host.watch import changes
-from edgekeeper.log import WARNING, Event, emit
+from edgekeeper.log import Event, emit
+from edgekeeper.membership.follow import Follower
 from edgekeeper.membership.local import as_members
-from edgekeeper.membership.resolve import resolved
-from edgekeeper.membership.select import Holding, hold_left, select
 from edgekeeper.model.backend import Member
 from edgekeeper.model.entry import Entry
 from edgekeeper.ops.alarms import Alarms
-from edgekeeper.ports import Clock, Journal, Source
+from edgekeeper.ports import Clock, Journal
 
 MEMORY = "membership.json"
 ZONES = "zones.json"
 RESTING = "resting.json"
-SOON_S = 14 * 86400
-"""An alarm this long before a certificate ends: renewals usually come at 30 days."""
 CALENDAR_S = 3600.0
 """How often that is looked at while the certificate's files stay as they are."""
-AGAIN_S = 1.0
-"""The least time between two readings of a source whose loss waits for its confirmation."""
 
 
 class Inputs:
@@ -47,10 +41,10 @@ class Inputs:
 
     def __init__(self, dns: Dns, state: Path, clock: Clock, journal: Journal, alarms: Alarms, changed: Callable[[], None]) -> None:
         self.dns = dns
-        self.members: tuple[Member, ...] = ()
-        self.forward: dict[str, tuple[Member, ...]] = {}
-        self.read_at: float | None = None
-        self.why_members = "the source has not been read yet"
+        self.follower = Follower(
+            dns.members, state / MEMORY, clock, journal,
+            role="dns", alarm=alarms.set, changed=changed, beside={zone: as_members(entries) for zone, entries in dns.forward.items()},
+        )  # fmt: skip
         self.drained = drained.Drained()
         self.heard = desired.Heard({})
         self.seen: Mapping[str, desired.Observation] = {}
@@ -63,9 +57,6 @@ class Inputs:
         self._journal = journal
         self._alarms = alarms
         self._changed = changed
-        self._holding: Holding | None = None
-        self._names: dict[str, tuple[str, ...]] = {}
-        self._raw: tuple[Member, ...] = ()
         self._store = CertificateStore(state / "tls")
         self._answered: set[str] = set()
         self._reader = ZoneReader(dns.zones, dns.proxy_protocol not in (None, "off"))
@@ -73,9 +64,15 @@ class Inputs:
 
     # members ------------------------------------------------------------------------------
 
-    def source(self) -> Source:
-        """The one source that the config names."""
-        return source_of(self.dns.members, self._clock)
+    @property
+    def members(self) -> tuple[Member, ...]:
+        """Who may answer: the last full set, by address."""
+        return self.follower.members
+
+    @property
+    def forward(self) -> dict[str, tuple[Member, ...]]:
+        """Who answers for each zone of ``forward``, by address."""
+        return self.follower.beside
 
     def remember(self) -> None:
         """Start from what an earlier run knew last: members, zones, and who said that it drains.
@@ -83,11 +80,7 @@ class Inputs:
         So an empty source is noticed, and the running engine is not changed twice (out and in again)
         before everybody has been asked.
         """
-        with contextlib.suppress(EdgekeeperError, ValueError, KeyError, TypeError, AttributeError):
-            record = json.loads(read_text(self._state / MEMORY))
-            raw = tuple(Member(str(n), str(h), int(p), tuple(pools)) for n, h, p, pools in record["members"])
-            self._names = {str(k): tuple(v) for k, v in record["names"].items()}
-            self._raw = raw
+        self.follower.remember()
         with contextlib.suppress(EdgekeeperError, ValueError, KeyError, TypeError):
             resting = frozenset(str(a) for a in json.loads(read_text(self._state / RESTING))["addresses"])
             self.heard = desired.Heard(dict.fromkeys(resting, desired.TWICE), resting)
@@ -105,66 +98,6 @@ class Inputs:
         self.certificate, self.judgement, self.seen = before.certificate, before.judgement, before.seen
         self.heard, self.drained = before.heard, before.drained
         self._answered = before._answered
-
-    async def read_members(self, source: Source) -> None:
-        """Read the source once, choose, resolve, and keep the result."""
-        try:
-            fresh = await source.read()
-        except EdgekeeperError as err:
-            age = f", {self._clock.wall() - self.read_at:.0f} s old" if self.read_at else ""
-            kept = f"the last full set of {len(self.members)}{age} stays" if self.members else "there is no earlier set to keep"
-            self._alarms.set("membership", f"the members cannot be read: {err}; {kept}")
-            self.why_members = f"{err}; {kept}"
-            return
-        chosen = select(self._raw, fresh, self._holding, self._clock.monotonic())
-        self._holding = chosen.holding
-        news = chosen.decision != "none" and (chosen.decision == "act" or chosen.why != self.why_members)
-        self.why_members = chosen.why
-        self._alarms.set("membership", chosen.why if chosen.decision in ("suppress", "hold") else None)
-        if news:
-            names = {"act": Event.MEMBERS_CHANGED, "hold": Event.MEMBERS_HELD, "suppress": Event.MEMBERS_KEPT}
-            if self._raw or chosen.decision != "act":
-                self._journal.write(Entry("dns", names[chosen.decision], "members", chosen.decision, chosen.why))
-            emit(names[chosen.decision], chosen.why, level=WARNING if chosen.decision != "act" else 20)
-        self.read_at = fresh.at
-        self._raw = chosen.members
-        await self.resolve()
-
-    async def resolve(self) -> None:
-        """Host names to addresses; keep the result when it is another one."""
-        members, notes = await resolved(self._raw, self._names)
-        forward = {}
-        for zone, entries in self.dns.forward.items():
-            forward[zone], more = await resolved(as_members(tuple(entries)), self._names)
-            notes += more
-        self._alarms.set("host names", "; ".join(notes) or None)
-        if members != self.members or forward != self.forward:
-            self.members, self.forward = members, forward
-            record = {"members": [(m.name, m.host, m.port, m.pools) for m in self._raw], "names": self._names}
-            with contextlib.suppress(EdgekeeperError):
-                write_text(self._state / MEMORY, json.dumps(record))
-            self._changed()
-
-    async def watch_members(self) -> None:
-        """Follow the source for ever."""
-        source = self.source()
-        await self.read_members(source)
-        while True:
-            await self._due(source)
-            await self.read_members(source)
-
-    async def _due(self, source: Source) -> None:
-        """When the source may say something new, or a loss that it told has waited long enough for its confirmation."""
-        left = None if self._holding is None else max(AGAIN_S, hold_left(self._holding, self._clock.monotonic()))
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(left):
-                await source.changed()
-
-    async def watch_names(self) -> None:
-        """Follow the host names of members for ever (a config with addresses only has none)."""
-        while True:
-            await asyncio.sleep(self.dns.members.resolve_every)
-            await self.resolve()
 
     # what members say ---------------------------------------------------------------------
 
@@ -295,9 +228,7 @@ class Inputs:
                 self._journal.write(Entry("dns", Event.CERTIFICATE_REFUSED, str(tls.dir), "refuse", f"{err}; {kept}"))
             self._alarms.set("certificate", f"{err}; {kept}")
             return
-        left = taken.ends - self._clock.wall()
-        soon = f"{taken.subject} ends in {left / 86400:.1f} days and has not been renewed"
-        self._alarms.set("certificate", soon if left < SOON_S else None)
+        self._alarms.set("certificate", desired.ending(taken.subject, taken.ends - self._clock.wall()))
         if self.certificate is None or taken.certificate.digest != self.certificate.digest:
             known = self.certificate is not None
             self.certificate = taken.certificate

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-from typing import Any, Protocol
+from typing import Protocol
 
-from edgekeeper import __version__
 from edgekeeper.dns.build import Build
 from edgekeeper.dns.desired import identity_of
 from edgekeeper.dns.inputs import Inputs
@@ -13,10 +11,10 @@ from edgekeeper.engines.dnsdist.view import EngineView
 from edgekeeper.model.verdict import Health, Verdict
 from edgekeeper.ops.alarms import Alarms
 from edgekeeper.ops.metrics import Metrics
-from edgekeeper.ops.status import RoleStatus, document, readiness
-from edgekeeper.ports import Clock, Journal
-from edgekeeper.supervise.crew import Crew
+from edgekeeper.ops.status import RoleStatus
+from edgekeeper.ports import Clock
 from edgekeeper.supervise.loop import Supervisor
+from edgekeeper.supervise.standing import details, standing, verdict
 
 STALE_S = 3.0
 """Engine status older than this is not ready (report A)."""
@@ -25,14 +23,11 @@ STALE_S = 3.0
 class Reported(Protocol):
     """The parts of the role that a report reads."""
 
-    node: str
     draining: bool
     built: Build
     clock: Clock
-    journal: Journal
     alarms: Alarms
     metrics: Metrics
-    crew: Crew
     supervisor: Supervisor
     inputs: Inputs
 
@@ -49,29 +44,11 @@ class Report:
         """The engine's own view, read just now."""
         self._view, self._looked = view, now
 
-    def document(self) -> dict[str, Any]:
-        """The status document."""
-        now = datetime.fromtimestamp(self._role.clock.wall(), UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        return document(self._role.node, __version__, now, {"dns": self.status()})
-
-    def ready(self) -> tuple[bool, str]:
-        """Whether traffic may be sent here, and why."""
-        return readiness({"dns": self.status()})
-
     def status(self) -> RoleStatus:
         """The role's verdict with its details."""
         role, view = self._role, self._view
         ready = self._readiness()
-        alarms = dict(role.alarms.raised)
-        serving = role.crew.serving
-        state = role.supervisor.state
-        words = ready.why
-        if ready.ok and state.refused is not None:
-            words += f"; a change is refused, what ran before still runs: {state.refused.why}"
-        if ready.ok and alarms:
-            name, why = next(iter(alarms.items()))
-            words += f"; {len(alarms)} alarm(s), {name}: {why}"
-        verdict = Verdict(Health.OK if ready.ok else Health.BAD, words)
+        alarms, now = role.alarms.raised, standing(role.supervisor)
         held = {s.address: s for s in view.servers} if view is not None else {}
         inputs = role.inputs
         backends = [
@@ -88,28 +65,17 @@ class Report:
             for m in inputs.members
         ]
         engine = {
-            "pid": serving.process.pid if serving else None,
             "version": role.built.features.text,
-            "since": serving.since if serving else None,
-            "generation": serving.generation if serving else None,
-            "digest": state.live,
             "renderer": role.built.engine.renderer,
-            "running": state.running,
             "status_age_s": round(role.clock.monotonic() - self._looked, 1) if view is not None else None,
         }
-        details = {
-            "engine": engine,
+        own = {
             "backends": backends,
-            "members": {"why": inputs.why_members, "read_at": inputs.read_at, "count": len(inputs.members)},
+            "members": {"why": inputs.follower.why, "read_at": inputs.follower.read_at, "count": len(inputs.members)},
             "zones": dict(inputs.zones),
             "certificate": inputs.certificate.digest[:16] if inputs.certificate else None,
-            "last_change": role.supervisor.last_change,
-            "last_decision": role.supervisor.why,
-            "refused": state.refused.why if state.refused else None,
-            "adopted": role.supervisor.adopted,
-            "alarms": alarms,
         }
-        return RoleStatus(verdict, ready, details)
+        return RoleStatus(verdict(now, ready, alarms), ready, {**details(now, alarms, engine), **own})
 
     def _readiness(self) -> Verdict:
         role, view = self._role, self._view
@@ -134,6 +100,6 @@ class Report:
         metrics.replace("edgekeeper_dns_backend_up", "backend", {s.name: 1.0 if s.up else 0.0 for s in servers})
         metrics.set("edgekeeper_dns_backends", len(servers))
         metrics.set("edgekeeper_dns_alarms", len(role.alarms.raised))
-        if role.inputs.read_at is not None:
-            metrics.set("edgekeeper_dns_membership_age_seconds", max(0.0, role.clock.wall() - role.inputs.read_at))
-        metrics.set("edgekeeper_journal_lost", getattr(role.journal, "lost_total", 0))
+        read_at = role.inputs.follower.read_at
+        if read_at is not None:
+            metrics.set("edgekeeper_dns_membership_age_seconds", max(0.0, role.clock.wall() - read_at))

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from edgekeeper.config.root import Root
 from edgekeeper.config.secret import SecretSource
 from edgekeeper.dns import desired
-from edgekeeper.dns.build import Build
+from edgekeeper.dns.build import Build, detect
 from edgekeeper.dns.inputs import Inputs
 from edgekeeper.dns.report import Report
 from edgekeeper.engines.dnsdist.logline import parse_log
@@ -23,94 +22,68 @@ from edgekeeper.host.watch import fingerprint
 from edgekeeper.log import ERROR, INFO, WARNING, Event, emit
 from edgekeeper.model.entry import Entry
 from edgekeeper.ops.alarms import Alarms
-from edgekeeper.ops.metrics import Metrics
-from edgekeeper.ops.server import Voice, serve
-from edgekeeper.ports import Clock, Journal
-from edgekeeper.runtime import kept_alive
+from edgekeeper.ops.status import RoleStatus
+from edgekeeper.runtime import Ground, accepted, cancelled, watched
 from edgekeeper.supervise.act import Actor
 from edgekeeper.supervise.crew import Crew
 from edgekeeper.supervise.enginelog import follow
 from edgekeeper.supervise.loop import Supervisor
 from edgekeeper.supervise.stage import Stage
-
-DEFAULT_OPS = "127.0.0.1:8084"
-WEDGED_S = 5.0
-"""Silence of a running engine until it is an alarm: readiness says so after 3 s."""
+from edgekeeper.supervise.standing import exchanged, standing, wedged
 
 LOOK_S = 1.0
 """How often the engine's own view is read; readiness calls it stale after 3 s."""
 
 
-class DnsRole:
-    """``edgekeeper dns run``. ``reload_config`` reads the file again (only commands may)."""
+async def make(root: Root, ground: Ground, api_key_out: tuple[str, int] | None = None) -> DnsRole:
+    """The role of a config that has it, on the installed dnsdist; MissingError when there is none."""
+    assert root.dns is not None  # noqa: S101 - the command has checked it
+    return DnsRole(root, ground, build=await detect(root.dns), api_key_out=api_key_out)
 
-    def __init__(
-        self,
-        root: Root,
-        node: str,
-        run_dir: Path,
-        clock: Clock,
-        journal: Journal,
-        reload_config: Callable[[], Root],
-        *,
-        build: Build,
-        api_key_out: tuple[str, int] | None,
-    ) -> None:
+
+class DnsRole:
+    """``edgekeeper dns run``."""
+
+    def __init__(self, root: Root, ground: Ground, *, build: Build, api_key_out: tuple[str, int] | None) -> None:
         assert root.dns is not None  # noqa: S101 - the command has checked it
         self.root = root
         self.dns = root.dns
-        self.node = node
         self.state = Path(root.state_dir) / "dns"
-        self.metrics = Metrics()
-        self.journal = journal
-        self.alarms = Alarms("dns", journal)
+        self.metrics = ground.metrics
+        self.journal = ground.journal
+        self.alarms = Alarms("dns", ground.journal)
         self.draining = False
-        self.clock = clock
-        self._reload_config = reload_config
+        self.clock = ground.clock
         self.built = build
         self._api_key_out = api_key_out
         self._api_key_for: object = None
         self._program = fingerprint(build.engine.binary)
-        self.crew = Crew(run_dir, f"dns:{self.state.resolve()}")
+        self.crew = Crew(ground.run_dir, f"dns:{self.state.resolve()}")
         actor = Actor(
-            build.engine, build.hands, Stage(self.state), self.crew, clock,
+            build.engine, build.hands, Stage(self.state), self.crew, self.clock,
             manner=self.dns.restart, stop_timeout_s=self.dns.engine.stop_timeout, drain=self._drain,
         )  # fmt: skip
-        self.supervisor = Supervisor("dns", build.engine, actor, clock, journal, debounce_s=self.dns.debounce, count=self._count)
+        self.supervisor = Supervisor("dns", build.engine, actor, self.clock, self.journal, debounce_s=self.dns.debounce, count=self._count)
         self._flushes: asyncio.Queue[tuple[str, ...]] = asyncio.Queue()
         self.inputs = self._new_inputs()
         self.report = Report(self)
         self._watchers: list[asyncio.Task[None]] = []
-        self._ended = False
 
     # what the runtime calls ---------------------------------------------------------------
 
     def end(self, *, leave: bool) -> None:
         """Stop dnsdist, or leave it for the next supervisor."""
-        self._ended = True
         self.supervisor.end(leave=leave)
 
-    def reload(self) -> None:
-        """Read the config again; with a mistake in it, the one before stays."""
-        try:
-            root = self._reload_config()
-        except EdgekeeperError as err:
-            mistakes = str(err).replace("\n", "; ")
-            self.alarms.set("config", f"{mistakes}; the configuration before stays")
-            self.journal.write(Entry("dns", Event.CONFIG_REFUSED, "config", "refuse", f"{mistakes}; the configuration before stays"))
+    def status(self) -> RoleStatus:
+        """What the role says of itself."""
+        return self.report.status()
+
+    def reload(self, fresh: Root | EdgekeeperError) -> None:
+        """Take another config; with a mistake in it, the one before stays."""
+        root = accepted("dns", self.root, fresh, self.alarms, self.journal, self._unusable)
+        if root is None or root.dns is None:
             return
-        if root.dns is None:
-            self.alarms.set("config", "the config has no dns section any more; the configuration before stays, stop this role to end it")
-            return
-        unseen = self._unseen(root.dns.identity) if self.dns.identity != "require" else None
-        if unseen is not None:
-            self.alarms.set("config", f"{unseen}; the configuration before stays")
-            self.journal.write(Entry("dns", Event.CONFIG_REFUSED, "config", "refuse", f"{unseen}; the configuration before stays"))
-            return
-        self.alarms.set("config", None)
-        fixed = [name for name in ("run_dir", "state_dir", "ops") if getattr(root, name) != getattr(self.root, name)]
-        fixed += ["dns.engine"] if root.dns.engine != self.dns.engine else []
-        self.alarms.set("restart needed", f"changes in {', '.join(fixed)} count after a restart of edgekeeper" if fixed else None)
         self.dns = root.dns
         self.supervisor.actor.manner = self.dns.restart
         before = self.inputs
@@ -118,23 +91,28 @@ class DnsRole:
         self.inputs.go_on_from(before)
         self._start_watchers(urgent=True)
 
+    def _unusable(self, root: Root) -> str | None:
+        """Why another config cannot be taken, or None."""
+        asked = root.dns.identity if root.dns is not None else "off"
+        return self._unseen(asked) if self.dns.identity != "require" else None
+
     async def run(self) -> None:
         """Do everything until ``end``."""
         if not self._continue():
             await self._first_look()
-        background = [
-            asyncio.create_task(self._forever("the engine's log", lambda: follow(self.crew.log, pass_on))),
-            asyncio.create_task(self._forever("the engine's status", self._watch_engine)),
-            asyncio.create_task(self._forever("cache flushes", self._flush_stale)),
-            asyncio.create_task(self._forever("ops", self._serve)),
-        ]
+        background = watched(
+            self.alarms,
+            {
+                "the engine's log": lambda: follow(self.crew.log, pass_on),
+                "the engine's status": self._watch_engine,
+                "cache flushes": self._flush_stale,
+            },
+        )
         self._start_watchers()
         try:
             await self.supervisor.run()
         finally:
-            for task in (*background, *self._watchers):
-                task.cancel()
-            await asyncio.gather(*background, *self._watchers, return_exceptions=True)
+            await cancelled([*background, *self._watchers])
             self.inputs.remember_names()
 
     # wanting ------------------------------------------------------------------------------
@@ -155,7 +133,7 @@ class DnsRole:
         """The topology of what is known now; an EdgekeeperError says why there is none."""
         inputs, dns = self.inputs, self.dns
         if not inputs.members:
-            raise RefusedError(inputs.why_members)
+            raise RefusedError(inputs.follower.why)
         if dns.tls.dir is not None and inputs.certificate is None:
             raise RefusedError(self.alarms.raised.get("certificate", "no certificate has been read yet"))
         serving, why = desired.in_service(inputs.members, inputs.drained.names, inputs.heard.resting, forced=inputs.drained.forced)
@@ -184,7 +162,7 @@ class DnsRole:
         inputs.remember()
         inputs.read_drained()
         inputs.read_certificate()
-        await inputs.read_members(inputs.source())
+        await inputs.follower.read(inputs.follower.source())
         if not inputs.members:
             return
         with contextlib.suppress(EdgekeeperError):
@@ -224,21 +202,21 @@ class DnsRole:
             inputs.remember()
             inputs.read_drained()
             inputs.read_certificate()
-            await inputs.read_members(inputs.source())
+            await inputs.follower.read(inputs.follower.source())
             self.want(urgent=urgent)
-            self._watchers += [
-                asyncio.create_task(self._forever(name, work))
-                for name, work in (
-                    ("the members", inputs.watch_members),
-                    ("host names", inputs.watch_names),
-                    ("the members' own word", inputs.watch_what_members_say),
-                    ("drained members", inputs.watch_drained),
-                    ("zones", inputs.watch_zones),
-                    ("the certificate", inputs.watch_certificate),
-                )
-            ]
+            self._watchers += watched(
+                self.alarms,
+                {
+                    "the members": inputs.follower.follow,
+                    "host names": inputs.follower.follow_names,
+                    "the members' own word": inputs.watch_what_members_say,
+                    "drained members": inputs.watch_drained,
+                    "zones": inputs.watch_zones,
+                    "the certificate": inputs.watch_certificate,
+                },
+            )
 
-        self._watchers = [asyncio.create_task(self._forever("inputs", begin))]
+        self._watchers = watched(self.alarms, {"inputs": begin})
 
     # watching the engine ------------------------------------------------------------------
 
@@ -259,14 +237,9 @@ class DnsRole:
 
     def _alarm_about_engine(self, silent_s: float) -> None:
         """A wedged engine, or another program than the one that was asked for its version, needs a person."""
-        serving = self.crew.serving
-        wedged = serving is not None and silent_s >= WEDGED_S
-        pid = serving.process.pid if serving is not None else 0
-        heal = f"dnsdist (pid {pid}) runs and does not answer; it is not restarted by itself: kill -KILL {pid} has a new one started"
-        self.alarms.set("engine wedged", heal if wedged else None)
-        changed = fingerprint(self.built.engine.binary) != self._program
-        other = f"{self.built.engine.binary} is another program than at the start of edgekeeper; kill -QUIT and start it again, dnsdist goes on meanwhile"
-        self.alarms.set("engine changed", other if changed else None)
+        binary = self.built.engine.binary
+        self.alarms.set("engine wedged", wedged("dnsdist", standing(self.supervisor), silent_s))
+        self.alarms.set("engine changed", exchanged("dnsdist", binary, same=fingerprint(binary) == self._program))
 
     async def _flush_stale(self) -> None:
         while True:
@@ -297,18 +270,8 @@ class DnsRole:
         finally:
             self.draining = False
 
-    # ops ----------------------------------------------------------------------------------
-
-    async def _serve(self) -> None:
-        ops = self.root.ops
-        token = secrets.read(ops.token_file) if ops.token_file else None
-        await serve(ops, DEFAULT_OPS, Voice(self.report.document, self.report.ready, self.metrics.text), token)
-
     def _count(self, what: str, labels: dict[str, str]) -> None:
         self.metrics.count({"restarts": "edgekeeper_dns_engine_restarts", "renders": "edgekeeper_dns_renders"}[what], labels)
-
-    async def _forever(self, name: str, work: Callable[[], Any]) -> None:
-        await kept_alive(name, work, lambda why: self.alarms.set(f"watcher {name}", why))
 
 
 def pass_on(line: str) -> None:

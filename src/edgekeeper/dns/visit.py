@@ -9,12 +9,12 @@ from pathlib import Path
 from edgekeeper.config.dns import Dns
 from edgekeeper.config.root import Root
 from edgekeeper.dns.build import Build, detect
-from edgekeeper.dns.sources import source_of
 from edgekeeper.engines.dnsdist.seat import Seat
 from edgekeeper.engines.dnsdist.topology import Topology
 from edgekeeper.engines.dnsdist.view import EngineView
 from edgekeeper.errors import EdgekeeperError, MissingError
 from edgekeeper.membership.resolve import resolved
+from edgekeeper.membership.sources import source_of
 from edgekeeper.model.backend import Member
 from edgekeeper.ports import Clock
 from edgekeeper.supervise.crew import Crew

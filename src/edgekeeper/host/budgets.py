@@ -46,6 +46,14 @@ def spend(store_path: str | Path, key: str, limit: int, window_s: float, now: fl
         return answer
 
 
+def look(store_path: str | Path, key: str, limit: int, window_s: float, now: float) -> Budget:
+    """The budget of ``key`` as the store has it, with nothing spent or written; what counts is ``spend``."""
+    path = Path(store_path)
+    store = _read(path, now)
+    damaged = (min(store["damaged"], now),) * limit if store["damaged"] else ()
+    return Budget(limit, window_s, (*damaged, *(t for t in store["spent"].get(key, []) if isinstance(t, int | float))))
+
+
 def _read(path: Path, now: float) -> dict[str, Any]:
     if not path.exists():
         return {"damaged": 0.0, "spent": {}, "changed": False}

@@ -15,8 +15,11 @@ from edgekeeper.errors import LockHeldError, MissingError, StepFailedError, Usag
 _LIMIT = 16 * 2**20
 
 
-def read_text(path: str | Path, limit: int = _LIMIT) -> str:
-    """The UTF-8 text of a file; MissingError or UsageError says what is wrong with it. Never waits (for the writer of a FIFO, say)."""
+def read_text(path: str | Path, limit: int = _LIMIT, *, tolerant: bool = False) -> str:
+    """The UTF-8 text of a file; MissingError or UsageError says what is wrong with it. Never waits (for the writer of a FIFO, say).
+
+    ``tolerant`` reads what is not UTF-8 too (a comment in Latin-1), with a mark in the place of each such byte.
+    """
     try:
         with open(path, "rb", opener=_without_waiting) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
@@ -30,7 +33,7 @@ def read_text(path: str | Path, limit: int = _LIMIT) -> str:
         msg = f"{path} is larger than {limit} bytes; it is not read"
         raise UsageError(msg)
     try:
-        return raw.decode("utf-8")
+        return raw.decode("utf-8", "replace" if tolerant else "strict")
     except UnicodeDecodeError as err:
         msg = f"{path} is not UTF-8 text (byte {err.start}); it is not read"
         raise UsageError(msg) from err

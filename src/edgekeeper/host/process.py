@@ -79,6 +79,20 @@ def start_time(pid: int) -> int | None:
     return None if fields[0] in ("Z", "X") else int(fields[19])
 
 
+def parent(pid: int) -> int:
+    """The pid of its parent; 0 when it is gone."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return 0
+    return int(text.rpartition(")")[2].split()[1])
+
+
+def children(pid: int) -> list[int]:
+    """The pids whose parent it is; none when it is gone."""
+    return [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit() and parent(int(entry.name)) == pid]
+
+
 class Process:
     """A running process that may or may not be our child."""
 

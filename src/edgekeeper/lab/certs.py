@@ -1,4 +1,4 @@
-"""Certificates for the lab: one authority a drill, as many leaves for ``dns.example`` as it asks for."""
+"""Certificates for the lab: one authority a drill, as many leaves as it asks for, for ``dns.example`` unless another name is given."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ class Authority:
         self.ca_file = folder / "ca.crt"
         self.ca_file.write_bytes(self._certificate.public_bytes(serialization.Encoding.PEM))
 
-    def issue(self) -> Path:
-        """A folder with a fresh ``tls.crt`` and ``tls.key``."""
+    def issue(self, name_of: str = SERVER_NAME) -> Path:
+        """A folder with a fresh ``tls.crt`` and ``tls.key`` for one name."""
         self._leaves += 1
         key = ec.generate_private_key(ec.SECP256R1())
-        name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, SERVER_NAME)])
+        name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name_of)])
         builder = self._builder(name, key.public_key(), self._name)
-        builder = builder.add_extension(x509.SubjectAlternativeName([_general_name(SERVER_NAME)]), critical=False)
+        builder = builder.add_extension(x509.SubjectAlternativeName([_general_name(name_of)]), critical=False)
         issuer = x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key())  # Python 3.13 insists on it
         certificate = builder.add_extension(issuer, critical=False).sign(self._key, hashes.SHA256())
         folder = self._folder / f"leaf-{self._leaves}"

@@ -36,6 +36,10 @@ class Case:
     members: int = 3
     headline: str = "unanswered_3s"
     """The figure that the table shows beside the plain engine's."""
+    unit: str = "queries"
+    """The unit of ``headline``."""
+    most_runs: int = 100
+    """Runs at most, however many are asked for: a case of minutes that repeats its fault itself needs one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,3 +51,5 @@ class Drill:
     cases: tuple[Case, ...]
     needs: tuple[str, ...] = field(default=())
     """Programs beside the engine, as ``program=debian package``."""
+    engine: str = "dnsdist"
+    """Which engine stands at the edge: ``dnsdist`` or ``haproxy``; the versions of cases and promises are its."""

@@ -1,4 +1,4 @@
-"""Which dnsdist a drill runs on: the host's own, or one of the prefixes that ``script/engines`` unpacks."""
+"""Which engine a drill runs on: the host's own, or one of the prefixes that ``script/engines`` unpacks."""
 
 from __future__ import annotations
 
@@ -16,13 +16,36 @@ HOST = "host"
 
 
 @dataclass(frozen=True, slots=True)
+class Program:
+    """How an engine is asked for its version, and where the answer has it."""
+
+    option: str
+    says: re.Pattern[str]
+
+
+PROGRAMS = {
+    "dnsdist": Program("--version", re.compile(r"dnsdist (\d+(?:\.\d+)+)")),
+    "haproxy": Program("-v", re.compile(r"HAProxy version (\d+(?:\.\d+)+)")),
+}
+"""Engines by the name of their program, which is also that of their Debian package."""
+TITLES = {"dnsdist": "dnsdist", "haproxy": "HAProxy"}
+"""Engines as they write themselves."""
+
+
+@dataclass(frozen=True, slots=True)
 class EngineAt:
-    """One dnsdist: where it comes from, its path, its version as text and as numbers."""
+    """One engine: where it comes from, its path, its version as text and as numbers, and its name."""
 
     suite: str
     binary: str
     version: str
     numbers: tuple[int, ...]
+    name: str = "dnsdist"
+
+    @property
+    def title(self) -> str:
+        """Its name as it writes itself, with its version."""
+        return f"{TITLES[self.name]} {self.version}"
 
 
 def prefix() -> Path:
@@ -31,41 +54,41 @@ def prefix() -> Path:
     return Path(said) if said else Path.home() / ".cache" / "edgekeeper" / "engines"
 
 
-async def find(suite: str) -> EngineAt:
+async def find(suite: str, name: str = "dnsdist") -> EngineAt:
     """The engine of a suite, ``host`` being the one on PATH; MissingError names what installs it."""
     if suite == HOST:
-        found = shutil.which("dnsdist")
+        found = shutil.which(name)
         if found is None:
-            msg = "dnsdist is not installed; run script/engines and choose one with --engines testing, or apt-get install dnsdist"
+            msg = f"{name} is not installed; run script/engines and choose one with --engines testing, or apt-get install {name}"
             raise MissingError(msg)
     elif suite in SUITES:
-        path = prefix() / suite / "bin" / "dnsdist"
+        path = prefix() / suite / "bin" / name
         if not path.exists():
-            msg = f"there is no dnsdist of {suite} in {prefix()}; run script/engines {suite}"
+            msg = f"there is no {name} of {suite} in {prefix()}; run script/engines {suite}"
             raise MissingError(msg)
         found = str(path)
     else:
         msg = f"{suite!r} is not an engine; choose {', '.join(SUITES)} or {HOST}"
         raise UsageError(msg)
-    text = await _version(found)
-    match = re.search(r"dnsdist (\d+(?:\.\d+)+)", text)
+    text = await _output(found, PROGRAMS[name].option)
+    match = PROGRAMS[name].says.search(text)
     if match is None:
         msg = f"{found} does not say its version; choose another with --engines"
         raise MissingError(msg)
-    return EngineAt(suite, found, match[1], tuple(int(n) for n in match[1].split(".")))
+    return EngineAt(suite, found, match[1], tuple(int(n) for n in match[1].split(".")), name)
 
 
-async def default() -> str:
+async def default(name: str = "dnsdist") -> str:
     """The engine when none is chosen: the newest prefix there is, else the host's."""
     for suite in reversed(SUITES):
-        if (prefix() / suite / "bin" / "dnsdist").exists():
+        if (prefix() / suite / "bin" / name).exists():
             return suite
     return HOST
 
 
-async def _version(binary: str) -> str:
+async def _output(binary: str, option: str) -> str:
     process = await asyncio.create_subprocess_exec(
-        binary, "--version", stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
+        binary, option, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
     )
     out, _ = await asyncio.wait_for(process.communicate(), 10.0)
     return out.decode(errors="replace")

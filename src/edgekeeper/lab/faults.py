@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def engines_in(stage: Stage) -> tuple[int, ...]:
-    """Pids of the dnsdist processes in the edge namespace of this stage (and no other)."""
+    """Pids of the engine's processes in the edge namespace of this stage (and no other)."""
     space = (Path("/run/netns") / stage.net.name["edge"]).stat().st_ino
     found = []
     for entry in Path("/proc").iterdir():
@@ -22,9 +22,23 @@ def engines_in(stage: Stage) -> tuple[int, ...]:
             here = (entry / "ns" / "net").stat().st_ino
         except OSError:
             continue
-        if here == space and os.path.basename(argv[0]) == b"dnsdist":  # noqa: PTH119 - bytes, as the kernel gives them
+        if here == space and os.path.basename(argv[0]) == stage.engine.name.encode():  # noqa: PTH119 - bytes, as the kernel gives them
             found.append(int(entry.name))
     return tuple(found)
+
+
+def workers_in(stage: Stage) -> tuple[int, ...]:
+    """Pids of the engine's worker processes: those whose parent is a process of the engine too."""
+    found = engines_in(stage)
+    return tuple(pid for pid in found if _parent(pid) in found)
+
+
+def _parent(pid: int) -> int:
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return 0
+    return int(stat.rpartition(")")[2].split()[1])
 
 
 async def take_host(stage: Stage, address: str) -> None:

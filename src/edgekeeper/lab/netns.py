@@ -203,9 +203,9 @@ def folder(serial: int, record: Path | None = None) -> Iterator[Path]:
     try:
         with _lock(base):
             yield base
-        if record is not None:
-            shutil.copytree(base, record, dirs_exist_ok=True, ignore=_sockets)
     finally:
+        if record is not None:  # also of a run that failed: that is when its logs are read
+            shutil.copytree(base, record, dirs_exist_ok=True, ignore=_sockets)
         shutil.rmtree(base, ignore_errors=True)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-Unit = Literal["s", "queries", "restarts", "handshakes", "processes", "members", "errors"]
+Unit = Literal["s", "queries", "requests", "cuts", "clients", "restarts", "handshakes", "processes", "members", "errors"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +76,13 @@ def sentence(rulings: Sequence[Ruling]) -> str:
     return "kept: " + rulings[0].why if rulings else "nothing was promised for this engine version"
 
 
-def ratio(product: float, plain: float) -> str:
+def ratio(product: float, plain: float, unit: str = "queries") -> str:
     """How much better the product did than the plain engine, in words that hold at zero."""
+    less, more = ("shorter", "longer") if unit == "s" else ("fewer", "more")
     if plain == product:
         return "no difference"
     if product == 0:
         return f"0 instead of {number(plain)}"
     if plain == 0:
         return f"{number(product)} instead of 0"
-    return f"{plain / product:.1f} times fewer" if plain > product else f"{product / plain:.1f} times more"
+    return f"{plain / product:.1f} times {less}" if plain > product else f"{product / plain:.1f} times {more}"

@@ -41,6 +41,8 @@ class CaseResult:
     error: str = ""
     missing: bool = False
     skipped: str = ""
+    engine: str = "dnsdist"
+    unit: str = "queries"
 
     @property
     def kept(self) -> bool:
@@ -97,7 +99,7 @@ def outage_json(outage: Outage | None) -> dict[str, float | None]:
 def _side_json(runs: Sequence[Run]) -> dict[str, Any]:
     return {
         "asked": middle(runs, "asked"),
-        "unanswered": middle(runs, "unanswered_3s"),
+        "unanswered": middle(runs, "unanswered" if runs and "unanswered" in runs[0].figures else "unanswered_3s"),
         "outage": outage_json(worst_outage(runs)),
         "figures": [dict(r.figures) for r in runs],
     }
@@ -106,7 +108,7 @@ def _side_json(runs: Sequence[Run]) -> dict[str, Any]:
 def case_json(case: CaseResult) -> dict[str, Any]:
     """One case; ``promises`` holds all of them, ``promise`` the first broken or the first."""
     promises = [
-        {"what": r.promise.what, "limit": r.allowed, "unit": r.promise.unit, "measured": r.measured, "kept": r.kept, "over": r.promise.over}
+        {"what": r.promise.what, "limit": r.allowed, "unit": r.promise.unit, "measured": r.measured, "kept": r.kept, "over": r.promise.over, "figure": r.promise.figure}
         for r in case.rulings
     ]
     first = next((p for p in promises if not p["kept"]), promises[0] if promises else None)
@@ -116,7 +118,7 @@ def case_json(case: CaseResult) -> dict[str, Any]:
         "skipped": case.skipped or None,
         "promise": {k: first[k] for k in ("what", "limit", "unit")} if first else None,
         "promises": promises,
-        "engines": {"dnsdist": case.version},
+        "engines": {case.engine: case.version},
         "suite": case.suite,
         "runs": len(case.runs),
         **_side_json(case.runs),
@@ -128,7 +130,8 @@ def case_json(case: CaseResult) -> dict[str, Any]:
 
 
 def _headline_json(case: CaseResult) -> dict[str, Any]:
-    return {"figure": case.headline, "product": middle(case.runs, case.headline), "plain": middle(case.plain, case.headline) if case.plain else None}
+    plain = middle(case.plain, case.headline) if case.plain else None
+    return {"figure": case.headline, "unit": case.unit, "product": middle(case.runs, case.headline), "plain": plain}
 
 
 def drill_json(result: DrillResult) -> dict[str, Any]:
@@ -153,18 +156,20 @@ def case_row(case: CaseResult) -> tuple[str, ...]:
     return (
         case.drill,
         case.case,
-        case.version,
+        f"{case.engine} {case.version}",
         verdict,
         _shown(middle(case.runs, "asked")),
-        _shown(product),
-        _shown(plain),
-        ratio(product, plain) if product is not None and plain is not None else "-",
+        _shown(product, case.unit),
+        _shown(plain, case.unit),
+        ratio(product, plain, case.unit) if product is not None and plain is not None else "-",
         outage.text() if outage else ("none seen" if case.runs else "-"),
     )
 
 
-HEAD = ("DRILL", "CASE", "DNSDIST", "PROMISE", "ASKED", "LOST", "PLAIN LOST", "GAIN", "LONGEST OUTAGE")
+HEAD = ("DRILL", "CASE", "ENGINE", "PROMISE", "ASKED", "HURT", "PLAIN HURT", "GAIN", "LONGEST OUTAGE")
 
 
-def _shown(value: float | None) -> str:
-    return "-" if value is None else number(value)
+def _shown(value: float | None, unit: str = "queries") -> str:
+    if value is None:
+        return "-"
+    return number(value) if unit == "queries" else f"{number(value)} {unit}"

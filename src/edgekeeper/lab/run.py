@@ -13,9 +13,9 @@ from edgekeeper.errors import EdgekeeperError, MissingError, UsageError
 from edgekeeper.lab import engines, netns
 from edgekeeper.lab.drill import Case, Drill
 from edgekeeper.lab.drills import DRILLS
-from edgekeeper.lab.edges import need
 from edgekeeper.lab.engines import EngineAt
 from edgekeeper.lab.outcome import Side
+from edgekeeper.lab.product import need
 from edgekeeper.lab.referee import judge
 from edgekeeper.lab.report import CaseResult, DrillResult, Run, middle
 from edgekeeper.lab.stage import Stage, plan_for
@@ -68,10 +68,12 @@ async def run(picks: Sequence[tuple[Drill, tuple[Case, ...]]], options: Options,
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
     for gone in await netns.sweep():
         say(f"removed what a dead run left: {gone}")
-    found = [await engines.find(suite) for suite in options.suites or (await engines.default(),)]
+    wanted = list(dict.fromkeys(drill.engine for drill, _ in picks))
+    found = [{name: await engines.find(suite or await engines.default(name), name) for name in wanted} for suite in options.suites or ("",)]
     out: list[DrillResult] = []
-    for engine in found:
+    for installed in found:
         for drill, cases in picks:
+            engine = installed[drill.engine]
             kept = [c for c in cases if not options.ci or (c.ci and engine.numbers >= c.ci_since)]
             results = tuple([await _case(drill, case, engine, options, say) for case in kept])
             if results:
@@ -81,11 +83,11 @@ async def run(picks: Sequence[tuple[Drill, tuple[Case, ...]]], options: Options,
 
 
 async def _case(drill: Drill, case: Case, engine: EngineAt, options: Options, say: Say) -> CaseResult:
-    title = f"{drill.name}/{case.name} on dnsdist {engine.version}"
-    blank = CaseResult(drill.name, case.name, engine.suite, engine.version, case.headline)
+    title = f"{drill.name}/{case.name} on {engine.title}"
+    blank = CaseResult(drill.name, case.name, engine.suite, engine.version, case.headline, engine=engine.name, unit=case.unit)
     if engine.numbers < case.since:
         since = ".".join(str(n) for n in case.since)
-        return replace(blank, skipped=f"not on {engine.version}: it needs dnsdist {since}")
+        return replace(blank, skipped=f"not on {engine.version}: it needs {engines.TITLES[engine.name]} {since}")
     plain: tuple[Run, ...] = ()
     runs: tuple[Run, ...] = ()
     try:
@@ -110,9 +112,10 @@ async def _case(drill: Drill, case: Case, engine: EngineAt, options: Options, sa
 
 async def _runs(title: str, case: Case, engine: EngineAt, side: Side, options: Options, say: Say) -> tuple[Run, ...]:
     out = []
-    for number in range(options.repeat):
-        who = "edgekeeper" if side is Side.PRODUCT else "plain dnsdist"
-        say(f"{title}: {who}, run {number + 1} of {options.repeat}")
+    repeat = min(options.repeat, case.most_runs)
+    for number in range(repeat):
+        who = "edgekeeper" if side is Side.PRODUCT else f"plain {engines.TITLES[engine.name]}"
+        say(f"{title}: {who}, run {number + 1} of {repeat}")
         out.append(await _one(case, engine, side, options, f"{title.replace('/', '.').split(' ', maxsplit=1)[0]}-{engine.version}-{side}-{number + 1}"))
     return tuple(out)
 

@@ -82,6 +82,7 @@ class Stage:
     actors: list[Actor] = field(default_factory=list)
     _zero: float = field(default_factory=time.monotonic)
     _loads: int = 0
+    _begun: bool = False
 
     async def __aenter__(self) -> Self:
         return self
@@ -143,10 +144,7 @@ class Stage:
 
         await self.until("the load has begun", begun, every=0.005)
         started = float(actor.log.read_text(encoding="ascii").splitlines()[0])
-        if self._loads == 1:
-            for mark in self.timeline:
-                mark.at_s += self._zero - started
-            self._zero = started
+        self.begins(started)
         self.note(f"the client asks {qps:g} questions a second over {transport} for {duration:g} s")
         return LoadRun(actor, started, out, duration, transport)
 
@@ -186,14 +184,27 @@ class Stage:
         """The figures of a load, with the outage that its client saw put on the timeline."""
         if tally.outage is not None:
             lost = f"{tally.unanswered_3s} of {tally.asked} questions unanswered within 3 s, {tally.wrong} answered with an error"
-            self.timeline.append(Mark(tally.outage.first_bad - self._zero, "first question lost"))
-            self.timeline.append(Mark(tally.outage.last_bad - self._zero, f"last question lost: the outage was {tally.outage.text()}; {lost}"))
-            self.timeline.sort(key=lambda mark: mark.at_s)
+            self.place(tally.outage.first_bad, "first question lost")
+            self.place(tally.outage.last_bad, f"last question lost: the outage was {tally.outage.text()}; {lost}")
         else:
             self.note(f"all {tally.asked} questions answered, {tally.late} of them late, the latest after {tally.latest_s:.2f} s")
         return Measured({**tally.figures(), **more}, tally.outage)
 
     # --- time
+
+    def begins(self, started: float) -> None:
+        """The first load gives the timeline its zero (monotonic clock); a later one does not."""
+        if self._begun:
+            return
+        self._begun = True
+        for mark in self.timeline:
+            mark.at_s += self._zero - started
+        self._zero = started
+
+    def place(self, moment: float, what: str) -> None:
+        """Put a line on the timeline at a moment of the monotonic clock."""
+        self.timeline.append(Mark(moment - self._zero, what))
+        self.timeline.sort(key=lambda mark: mark.at_s)
 
     def note(self, what: str) -> None:
         """Put a line on the timeline."""

@@ -10,8 +10,8 @@ import dns.exception
 import dns.nameserver
 import dns.resolver
 
-from edgekeeper.config.dns import DnsSource as Wanted
 from edgekeeper.config.kinds import check_node, split_host_port
+from edgekeeper.config.members import DnsSource as Wanted
 from edgekeeper.errors import MissingError
 from edgekeeper.model.backend import Member, Membership
 from edgekeeper.ports import Clock

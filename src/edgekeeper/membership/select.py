@@ -36,7 +36,8 @@ def select(current: tuple[Member, ...], fresh: Membership, holding: Holding | No
         return Selected(current, None, "suppress", f"{fresh.source} names no members; {kept}")
     if members == current:
         return Selected(current, None, "none", f"{fresh.source} says the same {len(current)} members")
-    lost = set(current) - set(members)
+    there = {_who(m) for m in members}
+    lost = [m for m in current if _who(m) not in there]
     if not fresh.by_person and len(lost) >= 2 and len(lost) * 2 > len(current):
         if holding is None or holding.members != members:
             # A view that keeps changing is not confirmed, but it cannot hold for ever either.
@@ -55,8 +56,19 @@ def hold_left(holding: Holding, now: float) -> float:
 
 
 def _difference(current: tuple[Member, ...], members: tuple[Member, ...], source: str) -> str:
-    added = [m.label for m in members if m not in current]
-    gone = [m.label for m in current if m not in members]
-    parts = [f"{len(gone)} gone ({', '.join(gone[:3])}{', ...' if len(gone) > 3 else ''})"] if gone else []
-    parts += [f"{len(added)} new ({', '.join(added[:3])}{', ...' if len(added) > 3 else ''})"] if added else []
+    before, after = {_who(m) for m in current}, {_who(m) for m in members}
+    parts = [
+        f"{len(labels)} {word} ({', '.join(labels[:3])}{', ...' if len(labels) > 3 else ''})"
+        for word, labels in (
+            ("gone", [m.label for m in current if _who(m) not in after]),
+            ("new", [m.label for m in members if _who(m) not in before]),
+            ("changed", [m.label for m in members if _who(m) in before and m not in current]),
+        )
+        if labels
+    ]
     return f"{source}: {' and '.join(parts)}, {len(members)} in all"
+
+
+def _who(member: Member) -> tuple[str, str, int]:
+    """What makes a member the same one, whatever its weight or pools are now."""
+    return member.name, member.host, member.port

@@ -11,12 +11,16 @@ class Member:
 
     ``name`` is the node's name, empty for an anonymous member; ``host`` is an address, or a
     host name that is still to be resolved; ``pools`` is empty when the member serves in all.
+    ``weight`` is its share beside the others, where the engine shares by weight; ``drain`` says that
+    it takes nothing new and finishes what it has.
     """
 
     name: str
     host: str
     port: int
     pools: tuple[str, ...] = ()
+    weight: int = 100
+    drain: bool = False
 
     @property
     def address(self) -> str:

@@ -27,3 +27,16 @@ class Verdict:
     def ok(self) -> bool:
         """Whether the verdict is good (unknown is not)."""
         return self.health is Health.OK
+
+
+@dataclass(frozen=True, slots=True)
+class EngineVerdict:
+    """What a real engine said of the rendered configuration: its refusal, or None.
+
+    ``notes`` tell what this engine does without; ``doubts`` what could not be judged.
+    """
+
+    engine: str
+    refusal: str | None
+    notes: tuple[str, ...]
+    doubts: tuple[str, ...]

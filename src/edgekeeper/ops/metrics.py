@@ -29,6 +29,15 @@ METRICS: Final = (
     Metric("edgekeeper_dns_engine_up", "gauge", (), "1 when the engine runs and its status is fresh, else 0."),
     Metric("edgekeeper_dns_membership_age_seconds", "gauge", (), "Seconds since the source of the members was read in full."),
     Metric("edgekeeper_dns_alarms", "gauge", (), "Alarms that are raised now."),
+    Metric("edgekeeper_lb_engine_up", "gauge", (), "1 when HAProxy runs and its status is fresh, else 0."),
+    Metric("edgekeeper_lb_server_up", "gauge", ("server",), "0 when HAProxy holds the server DOWN or in MAINT, else 1; by backend/server."),
+    Metric("edgekeeper_lb_server_sessions", "gauge", ("server",), "Sessions on the server in the newest worker; on a DOWN server these are pinned clients."),
+    Metric("edgekeeper_lb_server_down_seconds", "gauge", ("server",), "Seconds that the server has been DOWN or in MAINT; servers that are up are absent."),
+    Metric("edgekeeper_lb_old_workers", "gauge", (), "Workers of before a reload that still hold connections."),
+    Metric("edgekeeper_lb_cuts_per_minute", "gauge", (), "Connections that HAProxy or edgekeeper ended in the last minute because their server was dead."),
+    Metric("edgekeeper_lb_engine_restarts", "counter", ("reason",), "Engine restarts by reason: membership, listeners, other, exit."),
+    Metric("edgekeeper_lb_renders", "counter", ("result",), "Renderings by result: ok, unchanged, invalid, check_failed."),
+    Metric("edgekeeper_lb_alarms", "gauge", (), "Alarms that are raised now."),
     Metric("edgekeeper_journal_lost", "gauge", (), "Journal entries that could not be written since the start."),
 )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, assert_never
@@ -67,6 +68,7 @@ class Actor:
         self._drain = drain
         self._staged: Generation | None = None
         self._fresh = False
+        self._known: tuple[tuple[int, str], tuple[Any, Any]] | None = None
         self._log_from = 0
 
     # what runs ----------------------------------------------------------------------------
@@ -77,14 +79,18 @@ class Actor:
         return self._stage.read(serving.generation) if serving is not None and serving.generation else None
 
     def running(self) -> tuple[Any, Any] | None:
-        """Intent and seat of the serving process."""
-        generation = self.running_generation()
-        if generation is None:
+        """Intent and seat of the serving process: what its generation was written for, also where its files were damaged since."""
+        serving = self.crew.serving
+        if serving is None or not serving.generation:
             return None
-        try:
-            return self._engine.load(generation.document)
-        except ValueError:
-            return None
+        who = (serving.process.pid, serving.generation)
+        if self._known is None or self._known[0] != who:  # asked twice a second: what was read once is known
+            document = self._stage.document(serving.generation)
+            try:
+                self._known = (who, self._engine.load(document)) if document is not None else None
+            except ValueError:
+                self._known = None
+        return self._known[1] if self._known is not None else None
 
     def running_intent(self) -> Any:
         """Intent of the serving process, or None."""
@@ -119,9 +125,8 @@ class Actor:
                 return await self._start(digest)
             case mind.Live(digest=digest):
                 return await self._live(digest)
-            case mind.Reload():
-                msg = f"{self._engine.name} cannot reload"
-                raise StepFailedError(msg)
+            case mind.Reload(digest=digest):
+                return await self._reload(digest)
             case mind.Replace(digest=digest):
                 return await self._replace(digest)
             case _:
@@ -134,7 +139,8 @@ class Actor:
         alone = running is None or change is None or change.cost is Cost.RESTART
         seat = self._hands.new_seat(intent) if alone or running is None else running[1]
         beside = running[1] if running is not None else None
-        refusal = await self._hands.preflight(intent, seat, beside)
+        serving = self.crew.serving.process.pid if self.crew.serving is not None else None
+        refusal = await self._hands.preflight(intent, seat, beside, serving)
         if refusal is not None:
             self.refusal_kind = "invalid"
             return refusal
@@ -182,6 +188,9 @@ class Actor:
         if self.crew.serving is not None:
             await self.crew.stop(self.crew.serving, self.stop_timeout_s)
         self.how = "start"
+        for stray in self.crew.strays():  # a worker that outlived its master (frozen, say) would go on taking every other client
+            with contextlib.suppress(EdgekeeperError):
+                await self.crew.stop(stray, self.stop_timeout_s)
         generation = await self._reseat(beside=False)
         self.replaced = True
         hand = self._spawn(generation, beside=False)
@@ -225,7 +234,10 @@ class Actor:
     def _spawn(self, generation: Generation, *, beside: bool) -> Hand:
         self._fresh = False
         self._log_from = size(self.crew.log)
-        return self.crew.start(self._engine.run_argv(str(self._stage.current_path)), generation.name, self._clock.wall(), beside=beside)
+        seat = None
+        with contextlib.suppress(ValueError):  # written by another version
+            seat = self._engine.load(generation.document)[1]
+        return self.crew.start(self._engine.run_argv(str(self._stage.current_path), seat), generation.name, self._clock.wall(), beside=beside)
 
     async def _prove(self, hand: Hand, generation: Generation) -> str | None:
         """Ask the started process; that it ends, or runs into the deadline, is an answer too."""
@@ -267,6 +279,25 @@ class Actor:
         refusal = await self._hands.live(old, self.intents[digest], seat)
         if refusal is None:
             self.crew.moved_on(staged.name)
+        return mind.Proved(digest, refusal, running=self.serves())
+
+    async def _reload(self, digest: str) -> mind.Event:
+        """The running process reads the current generation; until that is proven, what it holds is not certain."""
+        current, running, serving = self._stage.current(), self.running(), self.crew.serving
+        if current is None or current.digest != digest or running is None or serving is None:
+            msg = "there is no running engine that could read its files again"
+            raise StepFailedError(msg)
+        self.replaced = False
+        self.how = "reload"
+        self.crew.applying = current.name
+        self.crew.save()
+        log_from = size(self.crew.log)
+        intent, _ = self._engine.load(current.document)
+        refusal = await self._hands.reload(intent, running[1], serving.process.pid)
+        if refusal is None:
+            self.crew.moved_on(current.name)
+        elif (said := last_complaint(self.crew.log, log_from)) and said not in refusal:
+            refusal = f"{refusal}, saying: {said}"
         return mind.Proved(digest, refusal, running=self.serves())
 
     async def _replace(self, digest: str) -> mind.Event:
@@ -327,18 +358,21 @@ class Actor:
         return ended + (f"; {note}" if note else "")
 
     async def _finish(self, running: Generation, applying: str) -> str:
-        """A live change was interrupted: do it again (it is idempotent), so that engine and record agree."""
+        """A change was interrupted: a live one is done again (it is idempotent), so that engine and record agree; a reload at the next render."""
         target = self._stage.read(applying)
         try:
             if target is None:
                 msg = "its files are gone"
                 raise StepFailedError(msg)
             (old, seat), (new, _) = self._engine.load(running.document), self._engine.load(target.document)
-            refusal = await self._hands.live(old, new, seat)
+            if self._engine.change(old, new).cost is Cost.RELOAD:
+                refusal: str | None = "a reload was interrupted"
+            else:
+                refusal = await self._hands.live(old, new, seat)
         except (EdgekeeperError, ValueError) as err:
             refusal = str(err)
         if refusal is not None:
-            return f"; an interrupted live change could not be finished ({refusal}), so it is replaced at the next render"
+            return f"; an interrupted change could not be finished ({refusal}), so the engine is brought up to date at the next render"
         self.crew.moved_on(applying)
         self._stage.swap(applying)
         return "; an interrupted live change was finished"

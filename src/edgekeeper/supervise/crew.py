@@ -16,7 +16,7 @@ from typing import Any
 
 from edgekeeper.errors import EdgekeeperError
 from edgekeeper.host.files import make_folder, read_text, write_text
-from edgekeeper.host.process import Process, marked, spawn
+from edgekeeper.host.process import Process, marked, parent, spawn
 from edgekeeper.log import WARNING, Event, emit
 
 SCHEMA = 1
@@ -78,12 +78,7 @@ class Crew:
         """Look for processes of an earlier supervisor, by its record and by their environment."""
         record = self._read()
         serving, beside = _load(record.get("serving")), _load(record.get("beside"))
-        known = {hand.process.pid for hand in (serving, beside) if hand is not None}
-        strays = []
-        for pid, started in marked(MARK, self._mark):
-            process = None if pid in known else Process.find(pid, started)
-            if process is not None:
-                strays.append(Hand(process, _generation_of(pid), 0.0))
+        strays = self._unknown({hand.process.pid for hand in (serving, beside) if hand is not None})
         everyone = [hand for hand in (serving, beside, *strays) if hand is not None]
         if not everyone:
             return Found(None)
@@ -94,6 +89,21 @@ class Crew:
             applying if everyone[0] is serving and isinstance(applying, str) else None,
             tuple(listen for listen in steering if isinstance(listen, str)) if isinstance(steering, list) else (),
         )
+
+    def strays(self) -> list[Hand]:
+        """Processes of this engine that are neither the one that serves nor the one beside it."""
+        return self._unknown({hand.process.pid for hand in (self.serving, self.beside) if hand is not None})
+
+    def _unknown(self, known: set[int]) -> list[Hand]:
+        strays = []
+        found = marked(MARK, self._mark)
+        ours = {pid for pid, _ in found}
+        for pid, started in found:
+            # A child of a marked process (a worker of HAProxy's master) has its environment and is its parent's affair.
+            process = None if pid in known or parent(pid) in ours else Process.find(pid, started)
+            if process is not None:
+                strays.append(Hand(process, _generation_of(pid), 0.0))
+        return strays
 
     def start(self, argv: Sequence[str], generation: str, now: float, *, beside: bool) -> Hand:
         """Start a process, to serve or to stand beside the one that serves, and record it."""

@@ -35,6 +35,8 @@ class Rendered:
     digest: str
     cost: Cost
     why: str = ""
+    otherwise: Cost = Cost.RESTART
+    """What is done when a live change fails: RELOAD for an engine that reads its files again, else RESTART."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,11 +263,17 @@ def _proved(state: State, event: Proved, now: float) -> Decision:
         after = replace(state, live=event.digest, good=event.digest, changing=None, running=True, restart_at=None, since=now, asked_again=None)
         return Decision(after, (), f"{event.digest} is in force and answers")
     if event.running and changing.cost is Cost.LIVE:
-        again = replace(state, changing=replace(changing, cost=Cost.RESTART))
+        again = replace(state, changing=replace(changing, cost=changing.otherwise))
+        if changing.otherwise is Cost.RELOAD:
+            return Decision(again, (Reload(event.digest),), f"the live change failed: {event.refusal}; reloading instead")
         return Decision(again, (Replace(event.digest),), f"the live change failed: {event.refusal}; replacing the engine instead")
     refused = _refuse(state, changing, event.refusal, now)
     if state.good is not None and state.good != event.digest:
         back = Rollback(state.good)
+        if event.running and changing.cost is Cost.RELOAD:
+            # Nobody knows how much of the new files a reload that was not proven has brought in.
+            after = replace(state, live=state.good, changing=Rendered(state.good, Cost.RELOAD), refused=refused, running=True)
+            return Decision(after, (back, Reload(state.good)), f"{event.digest} was not proven: {event.refusal}; reloading {state.good}")
         if event.running:
             after = replace(state, live=state.good, changing=None, refused=refused, running=True)
             return Decision(after, (back,), f"{event.digest} was not proven: {event.refusal}; the engine before it goes on with {state.good}")

@@ -56,6 +56,7 @@ class Supervisor:
         self._wake = asyncio.Event()
         self._ending: str | None = None
         self._urgent = False
+        self._doubt: str | None = None
         self._refusal = ""
 
     # what the role says -------------------------------------------------------------------
@@ -73,6 +74,13 @@ class Supervisor:
         """Nothing can be wanted, and why; what was accepted last runs on, or is started."""
         if self._wanted is None:
             self._unreadable = why
+            self._wake.set()
+
+    def doubt(self, why: str) -> None:
+        """What the engine holds is not certain, or nobody can ask it any more: what is wanted is brought into force once more."""
+        if self._wanted is not None and self._doubt is None:
+            self._doubt = why
+            self._debounce = noticed(self._debounce, self._clock.monotonic())
             self._wake.set()
 
     def end(self, *, leave: bool) -> None:
@@ -132,14 +140,17 @@ class Supervisor:
         digest = intent_digest(self._engine, intent)
         self.actor.intents[digest] = intent
         running = self.actor.running_intent()
+        doubt, self._doubt = self._doubt, None
         if running is None:
             change = Change(Cost.RESTART, "other", "the engine is not running yet")
         elif self.actor.crew.applying is not None:
-            change = Change(Cost.RESTART, "other", "a live change was interrupted, so what the engine holds is not certain")
+            change = Change(self._engine.uncertain, "other", "a change was interrupted, so what the engine holds is not certain")
+        elif doubt is not None:
+            change = Change(self._engine.uncertain, "other", doubt)
         else:
             change = self._engine.change(running, intent)
         self.actor.changes[digest] = change
-        return mind.Rendered(digest, change.cost, change.why)
+        return mind.Rendered(digest, change.cost, change.why, self._engine.uncertain)
 
     def _watch(self, hand: Hand) -> asyncio.Task[None]:
         async def wait() -> None:
@@ -249,8 +260,8 @@ def _news(event: mind.Event, before: mind.State, decision: mind.Decision) -> tup
         case mind.Checked():
             return Event.CONFIG_REFUSED, ERROR, "refuse"
         case mind.Proved(refusal=None):
-            started = not before.running or (before.changing is not None and before.changing.cost is not Cost.LIVE)
-            return (Event.ENGINE_PROVED if started else Event.CONFIG_LIVE), INFO, "act"
+            cost = before.changing.cost if before.changing is not None and before.running else Cost.RESTART
+            return {Cost.LIVE: Event.CONFIG_LIVE, Cost.RELOAD: Event.CONFIG_RELOADED}.get(cost, Event.ENGINE_PROVED), INFO, "act"
         case mind.Proved() | mind.Failed():
             return Event.ENGINE_NOT_PROVED, ERROR, "refuse"
         case mind.Exited():

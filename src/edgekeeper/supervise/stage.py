@@ -79,6 +79,9 @@ class Stage:
 
     def write(self, digest: str, document: str, files: Mapping[str, str], now: float) -> Generation:
         """Write a candidate whole; StepFailedError (a full disk, say) leaves nothing of it behind."""
+        with contextlib.suppress(OSError, StepFailedError):  # somebody may have wiped the state_dir; what else is wrong is told below
+            make_folder(self.folder)
+            make_folder(self._generations)
         number = 1 + max((int(p.name[:6]) for p in self._every()), default=0)
         name = f"{number:06d}-{digest[:8]}"
         temp = self._generations / f".new-{name}"
@@ -107,6 +110,14 @@ class Stage:
             if record["schema"] != SCHEMA or files_digest(files) != record["files"]:
                 return None
             return Generation(name, str(record["digest"]), json.dumps(record["document"]), float(record["made_at"]), files)
+        except (OSError, ValueError, KeyError, TypeError, EdgekeeperError):
+            return None
+
+    def document(self, name: str) -> str | None:
+        """Intent and seat of a generation, also when its other files are damaged or gone: a running engine has read those already."""
+        try:
+            record = json.loads(read_text(self.path(name) / "generation.json"))
+            return json.dumps(record["document"]) if record["schema"] == SCHEMA else None
         except (OSError, ValueError, KeyError, TypeError, EdgekeeperError):
             return None
 
@@ -159,4 +170,6 @@ class Stage:
 
     def _every(self) -> list[Path]:
         """All folders that are named as generations are; whatever else somebody put there is left alone."""
-        return [p for p in self._generations.iterdir() if _NAME.fullmatch(p.name)]
+        with contextlib.suppress(OSError):
+            return [p for p in self._generations.iterdir() if _NAME.fullmatch(p.name)]
+        return []

@@ -8,11 +8,14 @@ import pytest
 
 from edgekeeper.cli import preflight
 from edgekeeper.cli.main import run
-from edgekeeper.cli.preflight import EngineVerdict, warnings
-from edgekeeper.cli.starter import STARTER
+from edgekeeper.cli.preflight import warnings
+from edgekeeper.cli.run import configured
+from edgekeeper.cli.starter import SECTIONS, starter
 from edgekeeper.config.load import parse
 from edgekeeper.config.root import Root
+from edgekeeper.model.verdict import EngineVerdict
 
+STARTER = starter(["dns"])
 GOOD = 'node: edge-a\ndns:\n  listen: ["127.0.0.1:5300"]\n  members: {static: ["127.0.0.1:5301"]}\n'
 
 
@@ -28,23 +31,25 @@ def engine(monkeypatch: pytest.MonkeyPatch):
     """What the engine says."""
 
     def says(refusal: str | None = None, notes: tuple[str, ...] = (), doubts: tuple[str, ...] = ()) -> None:
-        async def verdict(_dns: object) -> EngineVerdict:
-            return EngineVerdict("dnsdist 9.9", refusal, notes, doubts)
+        async def verdicts(root: Root) -> dict[str, EngineVerdict]:
+            return {role: EngineVerdict("dnsdist 9.9", refusal, notes, doubts) for role in configured(root)}
 
-        monkeypatch.setattr(preflight, "engine_verdict", verdict)
+        monkeypatch.setattr(preflight, "engine_verdicts", verdicts)
 
     says()
     return says
 
 
-def test_the_starter_is_a_config_without_mistakes() -> None:
-    loaded = parse(STARTER, "edgekeeper.yaml")
-    assert loaded.root.dns is not None
+@pytest.mark.parametrize("roles", [[role] for role in SECTIONS] + [list(SECTIONS)])
+def test_the_starter_is_a_config_without_mistakes(roles) -> None:
+    root = parse(starter(roles), "edgekeeper.yaml").root
+    assert [role for role in SECTIONS if getattr(root, role) is not None] == roles
 
 
-def test_every_line_of_the_starter_that_is_commented_out_is_right_too() -> None:
+@pytest.mark.parametrize("role", SECTIONS)
+def test_every_line_of_the_starter_that_is_commented_out_is_right_too(role) -> None:
     """Each commented key, put in alone, gives no mistake but that two sources of members exclude each other."""
-    lines = STARTER.splitlines()
+    lines = starter([role]).splitlines()
     found = [(number, match) for number, line in enumerate(lines) if (match := re.fullmatch(r"( *)# ([a-z_]+: +[^# ].*)", line))]
     assert len(found) > 8
     for number, match in found:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from edgekeeper.cli import status as status_module
 from edgekeeper.cli.main import run
 from edgekeeper.cli.output import Cell, Tone
-from edgekeeper.cli.status import Told, parse_status, rows, since_time
+from edgekeeper.cli.status import Told, parse_status, rows, since_time, together
 from edgekeeper.errors import MissingError, UsageError
 from edgekeeper.host.http import Response
 from edgekeeper.host.journal import FileJournal
@@ -67,6 +67,21 @@ def test_json_has_every_node(config, network, capsys: pytest.CaptureFixture[str]
     assert [node["node"] for node in document["nodes"]] == ["edge-a", "edge-b", "edge-c"]
     assert document["nodes"][0]["status"]["roles"]["dns"]["verdict"] == "ok"
     assert "answered 401; check ops.token_file" in document["nodes"][1]["why"]
+
+
+def test_roles_that_run_alone_are_one_node_and_one_that_is_silent_is_unknown(config, network, capsys: pytest.CaptureFixture[str]) -> None:
+    with open(config, "a") as file:  # noqa: PTH123 - a path as text
+        file.write('dns: {listen: ["127.0.0.1:53"], members: {static: ["127.0.0.1"]}}\n')
+    beside = {**ANSWER, "roles": {"lb": {"verdict": "bad", "why": "haproxy is not running"}}}
+    network["http://127.0.0.1:8084/status"] = Response(200, json.dumps(beside))
+    assert run(["status", "--config", config]) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert [line[:3] for line in lines[1:3]] == [["edge-a", "lb", "bad"], ["edge-a", "dns", "unknown"]]
+    told = together(
+        [Told("edge-a", None, "refused"), parse_status("edge-a", json.dumps(ANSWER), 1007.0), parse_status("edge-a", json.dumps(beside), 1001.0)], ()
+    )
+    assert told.status is not None
+    assert (sorted(told.status["roles"]), told.age_s) == (["dns", "lb"], 7.0)
 
 
 def test_the_token_goes_along(config, network, tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,18 +6,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edgekeeper.config.members import parse_members
+from edgekeeper.config import dns
+from edgekeeper.config.dns import MemberEntry
+from edgekeeper.config.members import LbMemberEntry, LbMembersFrom, parse_members
 from edgekeeper.errors import ConfigError
 
 
 def mistakes(text: str) -> list[str]:
     with pytest.raises(ConfigError) as caught:
-        parse_members(text, "members.yaml")
+        parse_members(text, "members.yaml", MemberEntry)
     return str(caught.value).splitlines()
 
 
 def test_entries_are_short_or_long() -> None:
-    entries = parse_members("members:\n- ns-a=192.0.2.21\n- {name: ns-b, host: '2001:db8::2', port: 53, pools: [resolver]}\n- '[2001:db8::3]:54'\n", "m")
+    entries = parse_members(
+        "members:\n- ns-a=192.0.2.21\n- {name: ns-b, host: '2001:db8::2', port: 53, pools: [resolver]}\n- '[2001:db8::3]:54'\n", "m", MemberEntry
+    )
     assert [(e.name, e.host, e.port, e.pools) for e in entries] == [
         ("ns-a", "192.0.2.21", 5353, ()),
         ("ns-b", "2001:db8::2", 53, ("resolver",)),
@@ -25,8 +29,28 @@ def test_entries_are_short_or_long() -> None:
     ]
 
 
+def test_each_role_has_its_own_keys_of_a_member() -> None:
+    text = "members: [cp1=192.0.2.31, {name: cp2, host: 192.0.2.32, port: 7443, weight: 10, drain: true}]\n"
+    first, second = (entry.member(6443) for entry in parse_members(text, "m", LbMemberEntry, 6443))
+    assert (first.address, first.weight, first.drain) == ("192.0.2.31:6443", 100, False)
+    assert (second.address, second.weight, second.drain) == ("192.0.2.32:7443", 10, True)
+    assert mistakes(text)[-1] == "members.yaml:1:81: members.1.drain: unknown key; known here: name, host, port, pools"
+
+
+def test_a_port_that_nobody_says_is_a_mistake() -> None:
+    with pytest.raises(ConfigError, match="m:1:11: members.0: 192.0.2.31 has no port, and the service has none of its own"):
+        parse_members("members: [db=192.0.2.31, 192.0.2.32:5432]\n", "m", LbMemberEntry)
+
+
+def test_a_list_in_the_config_is_made_of_the_entries_that_the_file_has() -> None:
+    for kind in (dns.MembersFrom, LbMembersFrom):
+        found = kind.model_validate({"static": ["a=192.0.2.1"]})
+        assert found.static is not None
+        assert type(found.static[0]) is kind.entry
+
+
 def test_no_members_is_said_on_purpose() -> None:
-    assert parse_members("members: []\n", "m") == ()
+    assert parse_members("members: []\n", "m", MemberEntry) == ()
 
 
 @pytest.mark.parametrize("text", ["", "# gone\n", "members:\n"])
@@ -58,4 +82,4 @@ def test_two_members_cannot_share_a_name_or_an_address() -> None:
 @given(st.text(max_size=60) | st.text(max_size=40).map(lambda text: f"members: [{text}]"))
 def test_no_text_makes_anything_but_entries_or_a_config_error(text: str) -> None:
     with contextlib.suppress(ConfigError):
-        parse_members(text, "m")
+        parse_members(text, "m", MemberEntry)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edgekeeper.dns.desired import TWICE, Heard, Judgement, Observation, identity_of, in_service, is_draining, judge, listen_to, may_drain
+from edgekeeper.dns.desired import SOON_S, TWICE, Heard, Judgement, Observation, ending, identity_of, in_service, is_draining, judge, listen_to, may_drain
 from edgekeeper.model.backend import Member
 
 A, B, C = (Member(name, f"192.0.2.{number}", 53) for number, name in enumerate(("ns-a", "ns-b", "ns-c"), 1))
@@ -153,3 +153,8 @@ def test_who_is_no_member_is_not_drained_and_the_members_are_named() -> None:
     refusal = may_drain("nobody\x1b[2J", ALL, (), {})
     assert refusal == r"nobody\x1b[2J is not a member; the members are: ns-a, ns-b, ns-c"
     assert may_drain("x", (), (), {}) == "x is not a member; the members are: none"
+
+
+def test_a_certificate_that_ends_soon_is_told_before_it_does() -> None:
+    assert ending("CN=dns.example", SOON_S) is None
+    assert ending("CN=dns.example", 3 * 86400) == "CN=dns.example ends in 3.0 days and has not been renewed"

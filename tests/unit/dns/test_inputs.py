@@ -13,14 +13,12 @@ from edgekeeper.config.root import Root
 from edgekeeper.dns import drained, inputs
 from edgekeeper.dns.desired import Observation
 from edgekeeper.dns.inputs import Inputs
-from edgekeeper.errors import MissingError
 from edgekeeper.lab.certs import Authority
-from edgekeeper.membership.select import HOLD_S
 from edgekeeper.model.backend import Member, Membership
 from edgekeeper.model.entry import Entry
 from edgekeeper.ops.alarms import Alarms
 
-A, B, C = (Member(name, f"192.0.2.{number}", 5353) for number, name in enumerate(("ns-a", "ns-b", "ns-c"), 1))
+A, B = (Member(name, f"192.0.2.{number}", 5353) for number, name in enumerate(("ns-a", "ns-b"), 1))
 
 
 class Clock:
@@ -47,14 +45,11 @@ class Journal:
 class Source:
     """Says what it is told to say."""
 
-    def __init__(self, *answers: tuple[Member, ...] | Exception, by_person: bool = False) -> None:
-        self.answers, self.by_person = list(answers), by_person
+    def __init__(self, *answers: tuple[Member, ...]) -> None:
+        self.answers = list(answers)
 
     async def read(self) -> Membership:
-        answer = self.answers.pop(0)
-        if isinstance(answer, Exception):
-            raise answer
-        return Membership(answer, "the API", 5.0, by_person=self.by_person)
+        return Membership(self.answers.pop(0), "the API", 5.0, by_person=False)
 
     async def changed(self) -> None:
         await asyncio.Event().wait()
@@ -75,7 +70,7 @@ class Made:
     def read(self, source: Source, times: int = 1) -> None:
         async def work() -> None:
             for _ in range(times):
-                await self.inputs.read_members(source)
+                await self.inputs.follower.read(source)
 
         asyncio.run(work())
 
@@ -83,44 +78,6 @@ class Made:
 @pytest.fixture
 def make(tmp_path: Path) -> Callable[..., Made]:
     return lambda **said: Made(tmp_path, **said)
-
-
-# members ----------------------------------------------------------------------------------
-
-
-def test_members_are_kept_while_the_source_is_away_and_their_age_is_told(make: Callable[..., Made]) -> None:
-    made = make()
-    made.read(Source((A, B)))
-    made.clock.now += 90
-    made.inputs.read_at = made.clock.wall() - 90
-    made.read(Source(MissingError("the API is away")))
-    assert made.inputs.members == (A, B)
-    assert made.alarms.raised["membership"] == "the members cannot be read: the API is away; the last full set of 2, 90 s old stays"
-    made.read(Source((A, B)))
-    assert "membership" not in made.alarms.raised
-    assert made.changes == 1
-
-
-def test_an_empty_source_is_an_alarm_and_one_line_in_the_journal(make: Callable[..., Made]) -> None:
-    made = make()
-    made.read(Source((A, B), (), (), (), ()), 5)
-    assert made.inputs.members == (A, B)
-    assert "names no members" in made.alarms.raised["membership"]
-    assert made.journal.told() == [("members.kept", "suppress")]
-
-
-def test_a_source_that_never_named_anybody_is_an_alarm_too(make: Callable[..., Made]) -> None:
-    made = make()
-    made.read(Source(()))
-    assert "there is none to keep" in made.alarms.raised["membership"]
-
-
-def test_an_earlier_run_is_remembered_so_that_an_empty_source_is_noticed(make: Callable[..., Made]) -> None:
-    make().read(Source((A, B)))
-    again = make()
-    again.inputs.remember()
-    again.read(Source(()))
-    assert again.inputs.members == (A, B)
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"members": [[1]], "names": {}}', '{"members": [], "names": []}', '{"members": 5}'])
@@ -132,51 +89,6 @@ def test_a_damaged_memory_is_forgotten(make: Callable[..., Made], tmp_path: Path
     made.read(Source((A,)))
     assert made.inputs.members == (A,)
     assert dict(made.inputs.zones) == {"a.example.": None}
-
-
-def test_a_held_loss_is_looked_at_again_in_time_however_seldom_the_source_speaks(make: Callable[..., Made], monkeypatch: pytest.MonkeyPatch) -> None:
-    """The source would say something in an hour; a loss is held for ten seconds at most."""
-    made = make()
-    source = Source((A, B, C), (A,), MissingError("away"), (A,))
-    waits: list[float | None] = []
-    real = asyncio.timeout
-
-    def timeout(delay: float | None) -> asyncio.Timeout:
-        waits.append(delay)
-        if delay is not None:
-            made.clock.now += delay
-        return real(0 if delay is not None else None)
-
-    async def follow() -> None:
-        await made.inputs.watch_members()
-
-    monkeypatch.setattr(inputs.asyncio, "timeout", timeout)
-
-    async def work() -> None:
-        task = asyncio.create_task(follow())
-        for _ in range(100):
-            await asyncio.sleep(0)
-        assert made.inputs.members == (A,)
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-
-    source.changed = _never_first(source)  # type: ignore[method-assign]
-    monkeypatch.setattr(made.inputs, "source", lambda: source)
-    asyncio.run(work())
-    assert waits[:3] == [None, HOLD_S, inputs.AGAIN_S]
-    assert [d for _, d in made.journal.told()] == ["hold", "act"]
-
-
-def _never_first(source: Source) -> Callable[[], Any]:
-    """The first change comes at once, the others never."""
-    calls: list[int] = []
-
-    async def changed() -> None:
-        calls.append(1)
-        if len(calls) > 1:
-            await asyncio.Event().wait()
-
-    return changed
 
 
 # what members say -------------------------------------------------------------------------

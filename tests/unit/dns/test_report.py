@@ -13,13 +13,12 @@ from edgekeeper.supervise.decide import Refused, Rendered, State
 
 def role(*, running: bool = True, refused: str | None = None, **alarms: str) -> Any:
     state = State(running=running, refused=Refused(Rendered("d2", Cost.LIVE), refused, 30.0) if refused else None)
-    inputs = SimpleNamespace(members=(), why_members="", read_at=None, zones={}, certificate=None)
+    inputs = SimpleNamespace(members=(), follower=SimpleNamespace(why="", read_at=None), zones={}, certificate=None)
     return SimpleNamespace(
         draining=False,
         clock=SimpleNamespace(monotonic=lambda: 1.0, wall=lambda: 1.0),
         alarms=SimpleNamespace(raised=alarms),
-        crew=SimpleNamespace(serving=None),
-        supervisor=SimpleNamespace(state=state, why="it ended", last_change={}, adopted=False),
+        supervisor=SimpleNamespace(actor=SimpleNamespace(crew=SimpleNamespace(serving=None)), state=state, why="it ended", last_change={}, adopted=False),
         inputs=inputs,
         built=SimpleNamespace(features=SimpleNamespace(text="2.1.3"), engine=SimpleNamespace(renderer="yaml")),
     )

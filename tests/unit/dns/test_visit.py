@@ -6,14 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from edgekeeper.config.dns import MembersFrom
 from edgekeeper.config.root import Root
-from edgekeeper.dns.sources import source_of
 from edgekeeper.dns.visit import members, running, states
 from edgekeeper.errors import MissingError
 from edgekeeper.host.clock import SystemClock
-from edgekeeper.membership.dns import DnsSource
-from edgekeeper.membership.local import FileSource, StaticSource
 from edgekeeper.model.backend import Member
 
 
@@ -43,11 +39,3 @@ def test_what_the_source_says_now_is_sorted_and_named(root: Root) -> None:
     found, where, notes = asyncio.run(members(root.dns, SystemClock()))
     assert found == (Member("ns-a", "192.0.2.1", 5353), Member("ns-b", "192.0.2.2", 5353))
     assert (where, notes) == ("the config", ())
-
-
-@pytest.mark.parametrize(
-    ("said", "kind"),
-    [({"static": ["192.0.2.1"]}, StaticSource), ({"file": "/etc/members.yaml"}, FileSource), ({"dns": {"name": "_dns._udp.example"}}, DnsSource)],
-)
-def test_each_source_of_the_config_has_its_reader(said: dict[str, object], kind: type) -> None:
-    assert isinstance(source_of(MembersFrom.model_validate(said), SystemClock()), kind)

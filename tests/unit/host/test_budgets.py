@@ -72,3 +72,14 @@ def test_a_frozen_holder_of_the_lock_is_not_waited_for_for_ever(tmp_path, monkey
         spend(tmp_path / "budgets.json", "restart", 2, 60, 1000.0)
     os.close(handle)
     assert spend(tmp_path / "budgets.json", "restart", 2, 60, 1000.0).allowed
+
+
+def test_looking_spends_nothing_and_sees_what_is_spent(tmp_path) -> None:
+    store = tmp_path / "budgets.json"
+    assert budgets.look(store, "mark", 2, 60, 1000.0).spent == ()
+    spend(store, "mark", 2, 60, 1000.0)
+    before = store.read_bytes()
+    assert budgets.look(store, "mark", 2, 60, 1001.0).spent == (1000.0,)
+    assert store.read_bytes() == before
+    store.write_text("{")
+    assert len(budgets.look(store, "mark", 2, 60, 1001.0).spent) == 2, "a damaged store counts as spent"

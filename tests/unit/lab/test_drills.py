@@ -25,6 +25,15 @@ def test_every_drill_of_the_design_is_there() -> None:
         "dns-wrong-node",
         "dns-engine-restarted",
         "dns-member-killed-dot",
+        "lb-blackhole",
+        "lb-blackhole-after-reload",
+        "lb-guard",
+        "lb-all-slow",
+        "lb-maint",
+        "lb-reloads",
+        "lb-taken-port",
+        "lb-reload-down",
+        "lb-supervisor-killed",
     }
 
 
@@ -33,7 +42,8 @@ def test_every_case_promises_something_to_every_version_that_can_do_it(drill: ob
     names = [c.name for c in drill.cases]  # type: ignore[attr-defined]
     assert len(set(names)) == len(names)
     for case in drill.cases:  # type: ignore[attr-defined]
-        for version in ((1, 7, 3), (1, 9, 16), (2, 1, 3)):
+        assert case.unit == "queries" or any(p.figure == case.headline and p.unit == case.unit for p in case.promises)
+        for version in {"dnsdist": ((1, 7, 3), (1, 9, 16), (2, 1, 3)), "haproxy": ((2, 6, 12), (3, 0, 11), (3, 2, 26))}[drill.engine]:  # type: ignore[attr-defined]
             assert version < case.since or any(p.applies(version) for p in case.promises)
         assert case.compare == any(p.figure == "more_than_plain" for p in case.promises)
         assert not (case.alone and (case.compare or case.plain))

@@ -50,10 +50,22 @@ def test_what_could_not_run_is_broken_and_what_cannot_is_not() -> None:
 
 
 def test_rows() -> None:
-    assert case_row(KEPT) == ("dns-x", "a", "2.1.3", "kept", "2500", "3", "480", "160.0 times fewer", "0.50 s to 0.75 s")
+    assert case_row(KEPT) == ("dns-x", "a", "dnsdist 2.1.3", "kept", "2500", "3", "480", "160.0 times fewer", "0.50 s to 0.75 s")
     assert case_row(SKIPPED)[3:5] == ("not here", "-")
     assert case_row(FAILED)[3] == "BROKEN"
     assert len(case_row(BROKEN)) == len(HEAD)
+
+
+def test_another_engine_and_another_unit() -> None:
+    promises = (Promise("longest_s", "the longest wait", 2.7, "s"),)
+    ours = Run({"asked": 9.0, "unanswered": 1.0, "longest_s": 2.5}, Outage(2.25, 2.75, 1, 2, 1), ())
+    plain = Run({"asked": 9.0, "unanswered": 4.0, "longest_s": 15.0}, Outage(15.0, math.inf, 1, 2, 4), ())
+    case = CaseResult("lb-x", "a", "testing", "3.2.26", "longest_s", (ours,), (plain,), judge(promises, [ours.figures]), engine="haproxy", unit="s")
+    assert case_row(case)[2:8] == ("haproxy 3.2.26", "kept", "9", "2.5 s", "15 s", "6.0 times shorter")
+    found = drill_json(DrillResult("lb-x", "3.2.26", "testing", (case,)))
+    assert found["engines"] == {"haproxy": "3.2.26"}
+    assert (found["unanswered"], found["baseline"]["unanswered"]) == (1, 4)
+    assert found["cases"][0]["headline"] == {"figure": "longest_s", "unit": "s", "product": 2.5, "plain": 15.0}
 
 
 def test_medians_over_runs() -> None:

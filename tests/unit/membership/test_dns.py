@@ -8,7 +8,7 @@ import dns.rdata
 import dns.resolver
 import pytest
 
-from edgekeeper.config.dns import DnsSource as Wanted
+from edgekeeper.config.members import DnsSource as Wanted
 from edgekeeper.errors import MissingError
 from edgekeeper.host.clock import SystemClock
 from edgekeeper.membership.dns import DEADLINE_S, DnsSource, resolver

@@ -25,7 +25,7 @@ def test_a_file_is_read_whole_or_not_at_all(tmp_path: Path) -> None:
     file = tmp_path / "members.yaml"
 
     async def read() -> tuple[Member, ...]:
-        return (await FileSource(str(file), SystemClock()).read()).members
+        return (await FileSource(str(file), SystemClock(), MemberEntry).read()).members
 
     with pytest.raises(MissingError, match="cannot be read"):
         asyncio.run(read())
@@ -44,7 +44,7 @@ def test_a_change_between_the_source_and_its_first_wait_is_not_missed(tmp_path: 
     file.write_text("members: [ns-a=192.0.2.1]\n")
 
     async def work() -> tuple[Member, ...]:
-        source = FileSource(str(file), SystemClock())
+        source = FileSource(str(file), SystemClock(), MemberEntry)
         await source.read()
         (tmp_path / "new").write_text("members: [ns-a=192.0.2.1, ns-b=192.0.2.2]\n")
         (tmp_path / "new").replace(file)

@@ -13,4 +13,4 @@ def test_unknown_is_never_good(health: Health, ok: bool) -> None:
 
 def test_severities_are_written_worst_first_and_a_finding_keeps_its_shape() -> None:
     assert [str(s) for s in Severity] == ["CRIT", "HIGH", "WARN", "INFO", "UNKNOWN"]
-    assert set(Finding.__dataclass_fields__) == {"id", "severity", "object", "what", "evidence", "why", "fix", "refs"}
+    assert set(Finding.__dataclass_fields__) == {"id", "severity", "object", "what", "evidence", "why", "fix", "refs", "place"}

@@ -93,6 +93,20 @@ def test_a_stray_of_ours_is_found_without_a_record(crew: Crew, machine: Machine,
     assert (found.serving.process.pid, found.serving.generation) == (machine.made[0].pid, "000001-a")
 
 
+def test_the_workers_of_an_engine_are_its_own_affair(crew: Crew, machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They have their master's environment; to end them as strays would end who is connected."""
+    for _ in range(4):
+        crew.start(["x"], "000001-a", 5.0, beside=False)
+    master, worker, old, stranger = machine.made
+    machine.strays = machine.made[:]
+    parents = {worker.pid: master.pid, old.pid: master.pid, master.pid: 1, stranger.pid: 1}
+    monkeypatch.setattr(unit, "parent", parents.__getitem__)
+    (crew.folder / "engine.json").unlink()
+    found = again(crew).find()
+    assert found.serving is not None
+    assert [found.serving.process.pid, *(h.process.pid for h in found.others)] == [master.pid, stranger.pid]
+
+
 def test_one_that_is_in_the_record_is_no_stray(crew: Crew, machine: Machine) -> None:
     crew.start(["x"], "000001-a", 5.0, beside=False)
     machine.strays = machine.made[:]

@@ -113,6 +113,52 @@ def test_a_live_change_that_fails_becomes_a_replacement() -> None:
     assert state.good == "b"
 
 
+def test_a_live_change_that_fails_becomes_a_reload_where_the_engine_can() -> None:
+    wanted = Rendered("b", Cost.LIVE, otherwise=Cost.RELOAD)
+    said, state = play(wanted, Checked("b"), Proved("b", "web-c is not there"), Proved("b"), state=RUNNING)
+    assert said[1].commands == (Swap("b"), Live("b"))
+    assert said[2].commands == (Reload("b"),)
+    assert said[2].why == "the live change failed: web-c is not there; reloading instead"
+    assert (state.live, state.good, state.running, state.refused) == ("b", "b", True, None)
+
+
+def test_a_reload_that_is_not_proven_is_followed_by_one_of_the_last_proven_configuration() -> None:
+    said, state = play(Rendered("b", Cost.RELOAD), Checked("b"), Proved("b", "a port is taken"), Proved("a"), state=RUNNING)
+    assert said[2].commands == (Rollback("a"), Reload("a"))
+    assert said[2].why == "b was not proven: a port is taken; reloading a"
+    assert (state.live, state.good, state.running) == ("a", "a", True)
+    assert state.refused is not None
+    assert state.refused.rendered.digest == "b"
+    assert decide(state, Rendered("b", Cost.RELOAD), 9).commands == (), "it is not asked about at each render"
+
+
+def test_a_live_change_that_fails_and_a_reload_that_fails_too_end_with_the_last_proven_configuration() -> None:
+    wanted = Rendered("b", Cost.LIVE, otherwise=Cost.RELOAD)
+    said, state = play(wanted, Checked("b"), Proved("b", "no"), Proved("b", "no again"), Proved("a"), state=RUNNING)
+    assert [d.commands for d in said[2:]] == [(Reload("b"),), (Rollback("a"), Reload("a")), ()]
+    assert (state.live, state.good, state.running) == ("a", "a", True)
+
+
+def test_when_not_even_the_last_proven_configuration_can_be_reloaded_the_running_engine_stays() -> None:
+    said, state = play(Rendered("b", Cost.RELOAD), Checked("b"), Proved("b", "no"), Proved("a", "it does not answer"), state=RUNNING)
+    assert said[3].commands == ()
+    assert "the running engine stays" in said[3].why
+    assert (state.live, state.good, state.running, state.changing) == ("a", "a", True, None)
+
+
+def test_an_engine_that_dies_of_a_reload_is_started_on_the_last_proven_configuration() -> None:
+    said, state = play(Rendered("b", Cost.RELOAD), Checked("b"), Proved("b", "it ended", running=False), Proved("a"), state=RUNNING)
+    assert said[2].commands == (Rollback("a"), Start("a"))
+    assert (state.live, state.running) == ("a", True)
+
+
+def test_what_is_not_certain_is_brought_into_force_again_though_nothing_changed() -> None:
+    said, state = play(Rendered("a", Cost.RELOAD, "a change was interrupted"), Checked("a"), Proved("a"), state=RUNNING)
+    assert said[0].commands == (Check("a"),)
+    assert said[1].commands == (Swap("a"), Reload("a"))
+    assert (state.live, state.good) == ("a", "a")
+
+
 def test_started_but_not_proven_goes_back_to_the_last_proven_one() -> None:
     said, state = play(Rendered("b", Cost.RESTART), Checked("b"), Proved("b", "no answer", running=False), Proved("a"), state=RUNNING)
     assert said[2].commands == (Rollback("a"), Start("a"))
@@ -181,7 +227,10 @@ def test_a_verdict_or_proof_about_something_older_is_ignored() -> None:
 
 digests = st.sampled_from("abc")
 wishes = st.one_of(
-    st.builds(Rendered, digests, st.sampled_from(Cost)), st.builds(Exited, st.integers(-15, 3)), st.builds(Unreadable, st.just("?")), st.just(Tick())
+    st.builds(Rendered, digests, st.sampled_from(Cost), otherwise=st.sampled_from([Cost.RELOAD, Cost.RESTART])),
+    st.builds(Exited, st.integers(-15, 3)),
+    st.builds(Unreadable, st.just("?")),
+    st.just(Tick()),
 )
 
 
@@ -212,6 +261,8 @@ def test_invariants(data: st.DataObject, wanted: list[Event]) -> None:
         assert state.running == running
         assert state.changing is None
         assert state.pending is None
+        if running and state.good is not None:
+            assert state.live == state.good == current, "the files that a restart would read are those that were seen to run last"
 
 
 def _act(

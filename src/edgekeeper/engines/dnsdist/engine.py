@@ -13,7 +13,7 @@ from edgekeeper.engines.dnsdist import live, logline, render
 from edgekeeper.engines.dnsdist.features import Features
 from edgekeeper.engines.dnsdist.seat import Seat
 from edgekeeper.engines.dnsdist.topology import Topology
-from edgekeeper.ports import Change
+from edgekeeper.ports import Change, Cost
 
 _SIGNALS = {6: "SIGABRT", 9: "SIGKILL", 11: "SIGSEGV", 15: "SIGTERM"}
 _COMPLAINT = re.compile(r"error|fatal|unable|cannot|could not|failed|invalid|unknown|not supported|too many", re.IGNORECASE)
@@ -35,6 +35,7 @@ class DnsdistEngine:
     """dnsdist of one build, written by one renderer (yaml, lua, or auto by the build)."""
 
     name = "dnsdist"
+    uncertain = Cost.RESTART
 
     def __init__(self, features: Features, renderer: str = "auto", binary: str = "dnsdist") -> None:
         self.features = features
@@ -53,7 +54,7 @@ class DnsdistEngine:
         """dnsdist's own check; it opens no socket and needs no right (with eBPF in Lua it needs CAP_BPF)."""
         return (self.binary, "--check-config", "-C", self._main(folder))
 
-    def run_argv(self, folder: str) -> Sequence[str]:
+    def run_argv(self, folder: str, seat: Any) -> Sequence[str]:  # noqa: ARG002 - its files say all
         """dnsdist in the foreground, logging to its standard output."""
         return (self.binary, "--supervised", "--disable-syslog", "-C", self._main(folder))
 

@@ -10,7 +10,7 @@ import socket
 from pathlib import Path
 from typing import Any
 
-from edgekeeper.engines.dnsdist import api, certificates, functions, live, owner, view
+from edgekeeper.engines.dnsdist import api, certificates, functions, live, view
 from edgekeeper.engines.dnsdist.console import Console
 from edgekeeper.engines.dnsdist.features import Features
 from edgekeeper.engines.dnsdist.names import AUTHORITATIVE, RESOLVER
@@ -18,6 +18,7 @@ from edgekeeper.engines.dnsdist.quote import lua_string, lua_value
 from edgekeeper.engines.dnsdist.seat import Seat, console_key_bytes, make
 from edgekeeper.engines.dnsdist.topology import Listener, Topology
 from edgekeeper.errors import EdgekeeperError, MissingError, StepFailedError
+from edgekeeper.host import owner
 
 PROVE_DEADLINE_S = 10.0
 PROVE_EVERY_S = 0.05
@@ -47,7 +48,7 @@ class DnsdistHands:
             web = wanted
         return make((console, web, private), secrets.token_bytes(128))
 
-    async def preflight(self, intent: Any, seat: Any, beside: Any | None) -> str | None:
+    async def preflight(self, intent: Any, seat: Any, beside: Any | None, serving: int | None = None) -> str | None:
         """Why it would not start, or would start without a listener, its API or its console."""
         topology: Topology = intent
         refusal = _sense(topology)
@@ -57,7 +58,7 @@ class DnsdistHands:
             refusal = await asyncio.to_thread(_certificates, topology)
         if refusal is not None or seat == beside:  # a live change binds nothing
             return refusal
-        return _private_ports(seat) or _listen_ports(topology, beside)
+        return _private_ports(seat) or await asyncio.to_thread(_listen_ports, topology, beside, serving)
 
     async def prove(self, intent: Any, seat: Any, pid: int) -> str | None:
         """That process ``pid`` answers DNS on its private port, holds this configuration and has every listener.
@@ -96,6 +97,10 @@ class DnsdistHands:
         except EdgekeeperError as err:
             return str(err)
         return None
+
+    async def reload(self, new: Any, seat: Any, pid: int) -> str | None:  # noqa: ARG002 - the port's shape
+        """It never can: SIGHUP ends dnsdist (1.7.3 to 2.1.3)."""
+        return "dnsdist does not read its configuration again; it must be replaced"
 
     async def _sweep(self, console: Console) -> None:
         """Take away the members that left, each when it has answered what it was asked, all after ``LEAVE_S``."""
@@ -199,8 +204,8 @@ def _private_ports(seat: Seat) -> str | None:
     return None
 
 
-def _listen_ports(topology: Topology, beside: Seat | None) -> str | None:
-    """Why a listener cannot be had.
+def _listen_ports(topology: Topology, beside: Seat | None, serving: int | None) -> str | None:
+    """Why a listener cannot be had; what a process that will make room (it has no seat that we know) holds is no obstacle.
 
     Beside a sibling (its seat is given), a UDP port in use is well if all in the way is the sibling's:
     trying to share it would join its group of sockets for a moment and swallow queries. Its TCP twin
@@ -211,8 +216,11 @@ def _listen_ports(topology: Topology, beside: Seat | None) -> str | None:
         host, port = _split(listener.address)
         for kind in _kinds(listener):
             refusal = _bindable(host, port, kind, reuse=beside is not None and kind == socket.SOCK_STREAM)
+            name = "udp" if kind == socket.SOCK_DGRAM else "tcp"
+            if refusal == os.strerror(errno.EADDRINUSE) and beside is None and serving is not None and owner.all_his([serving], host, port, name):
+                continue
             taken = beside is not None and kind == socket.SOCK_DGRAM and refusal == os.strerror(errno.EADDRINUSE)
-            if refusal is not None and not (taken and (sibling is None or owner.all_his(sibling, host, port))):
+            if refusal is not None and not (taken and (sibling is None or owner.all_his([sibling], host, port, "udp"))):
                 over = "UDP" if kind == socket.SOCK_DGRAM else "TCP"
                 return f"{listener.address} ({listener.protocol}, {over}) cannot be listened on: {refusal}"
     return None

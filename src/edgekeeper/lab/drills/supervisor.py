@@ -35,12 +35,7 @@ async def killed(stage: Stage) -> Measured:
     await edge.start()
     stage.note("edgekeeper started again")
 
-    async def adopted() -> bool:
-        edge.must_run()
-        role = (await edge.status()).get("roles", {}).get("dns", {})
-        return bool(role.get("adopted")) and edge.engine_of({"roles": {"dns": role}}) == pid
-
-    await stage.until("the engine is adopted", adopted, timeout_s=10.0, every=0.01)
+    await stage.until("the engine is adopted", lambda: edge.adopted(pid), timeout_s=10.0, every=0.01)
     took = time.monotonic() - began
     stage.note(f"engine {pid} adopted after {took:.2f} s")
     tally = await load.tally()

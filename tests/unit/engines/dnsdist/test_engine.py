@@ -21,7 +21,7 @@ OK = 'msg="Configuration OK" prio="Info"\nConfiguration \'/x/dnsdist.yml\' OK!\n
 
 def test_argv_names_the_file_of_the_renderer():
     assert engine.check_argv("/f") == ("dnsdist", "--check-config", "-C", "/f/dnsdist.yml")
-    assert DnsdistEngine(OLD, binary="/b").run_argv("/f") == ("/b", "--supervised", "--disable-syslog", "-C", "/f/dnsdist.conf")
+    assert DnsdistEngine(OLD, binary="/b").run_argv("/f", None) == ("/b", "--supervised", "--disable-syslog", "-C", "/f/dnsdist.conf")
     assert DnsdistEngine(NEW, "lua").check_argv("/f")[-1] == "/f/dnsdist.conf"
 
 

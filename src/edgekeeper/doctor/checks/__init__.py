@@ -1,0 +1,11 @@
+"""Every check there is, in the order of its id. Pure."""
+
+from __future__ import annotations
+
+from edgekeeper.doctor.check import Check
+from edgekeeper.doctor.checks import lb_config, lb_health, lb_pinned, lb_running
+
+CHECKS: tuple[Check, ...] = tuple(
+    sorted([*lb_pinned.CHECKS, *lb_health.CHECKS, *lb_config.CHECKS, *lb_running.CHECKS], key=lambda check: check.id),
+)
+BY_ID = {check.id: check for check in CHECKS}

@@ -1,0 +1,101 @@
+"""Read what the checks need: files and a running HAProxy's socket, each under a deadline of its own. Changes nothing."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from edgekeeper.doctor.facts import HaproxyFacts, HaproxyRuntime, Unknown
+from edgekeeper.doctor.recognise import why_not_haproxy
+from edgekeeper.engines.haproxy.admin import Admin
+from edgekeeper.engines.haproxy.cfg import Source, readings
+from edgekeeper.engines.haproxy.look import look, with_sessions
+from edgekeeper.errors import EdgekeeperError, UsageError
+from edgekeeper.host.files import read_text
+from edgekeeper.ports import Clock
+
+SOCKET_S = 5.0
+
+
+def configurations(paths: Iterable[str | Path]) -> tuple[tuple[Source, ...], ...]:
+    """The texts of the files, put together as HAProxy would: files are one configuration, as for ``haproxy -f A -f B``.
+
+    A folder stands for its ``*.cfg`` by name (``haproxy -f FOLDER``). Where several of the files have a ``global`` section
+    they belong to different hosts, and each is read by itself. Errors: MissingError when one cannot be read, UsageError when
+    one is no configuration of HAProxy.
+    """
+    folders: list[tuple[Source, ...]] = []
+    alone: list[Source] = []
+    for path in map(Path, paths):
+        if path.is_dir():
+            folders.append(tuple(_source(file) for file in _inside(path)))
+        else:
+            alone.append(_source(path))
+    if sum(_has_global(source) for source in alone) > 1:
+        return (*folders, *((source,) for source in alone))
+    return (*folders, tuple(alone)) if alone else tuple(folders)
+
+
+def _source(file: Path) -> Source:
+    text = read_text(file, tolerant=True)
+    why = why_not_haproxy(str(file), text)
+    if why is not None:
+        raise UsageError(why)
+    return Source(str(file), text)
+
+
+def _has_global(source: Source) -> bool:
+    return any(line.split()[:1] == ["global"] for line in source.text.split("\n"))
+
+
+async def collect(found: Sequence[Source], *, socket: str | None, api_backends: Iterable[str], clock: Clock) -> HaproxyFacts:
+    """The facts of one configuration, with the runtime when ``socket`` is given. What cannot be read is Unknown with its reason."""
+    runtime = None if socket is None else await running(socket)
+    version = None if not isinstance(runtime, HaproxyRuntime) else _version(runtime.info.version)
+    return HaproxyFacts(
+        readings=readings(found, version=version) if found else (),
+        runtime=runtime,
+        mtimes={source.name: written for source in found if (written := _written(source.name)) is not None},
+        api_backends=frozenset(api_backends),
+        now=clock.wall(),
+    )
+
+
+async def running(socket: str) -> HaproxyRuntime | Unknown:
+    """What the HAProxy behind a stats socket or a master socket says, old workers too."""
+    try:
+        async with asyncio.timeout(SOCKET_S):
+            picture = await look(Admin(socket))
+    except EdgekeeperError as err:
+        return Unknown(str(err))
+    except TimeoutError:
+        return Unknown(f"{socket} gave no full answer within {SOCKET_S:g} s; the process may be frozen")
+    try:
+        async with asyncio.timeout(SOCKET_S):
+            picture = await with_sessions(picture)
+    except EdgekeeperError as err:
+        return HaproxyRuntime(socket, picture.info, picture.stats, Unknown(str(err)), picture.blind)
+    except TimeoutError:
+        return HaproxyRuntime(socket, picture.info, picture.stats, Unknown(f"the list of sessions took longer than {SOCKET_S:g} s"), picture.blind)
+    return HaproxyRuntime(socket, picture.info, picture.stats, picture.sessions, picture.blind)
+
+
+def _inside(folder: Path) -> list[Path]:
+    inside = sorted(file for file in folder.glob("*.cfg") if not file.name.startswith("."))
+    if not inside:
+        msg = f"{folder} is a folder without files *.cfg; name the file"
+        raise UsageError(msg)
+    return inside
+
+
+def _written(name: str) -> float | None:
+    try:
+        return Path(name).stat().st_mtime
+    except OSError:
+        return None
+
+
+def _version(text: str) -> tuple[int, ...] | None:
+    numbers = text.partition("-")[0].split(".")
+    return tuple(int(n) for n in numbers) if all(n.isdigit() for n in numbers) and text else None

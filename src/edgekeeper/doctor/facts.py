@@ -1,0 +1,49 @@
+"""What the checks judge: everything that was read, as frozen values, and why something could not be. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from edgekeeper.engines.haproxy.cfg_values import Config
+from edgekeeper.engines.haproxy.sess import Session
+from edgekeeper.engines.haproxy.stats import Info, Stats
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """What could not be read, and why, as a sentence."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class HaproxyRuntime:
+    """What a running HAProxy says. ``sessions``: by the pid of the worker, old ones too; ``blind``: what could not be seen."""
+
+    socket: str
+    info: Info
+    stats: Stats
+    sessions: Mapping[int, tuple[Session, ...]] | Unknown = field(hash=False)
+    blind: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Inventory:
+    """What only a cluster or a config of several hosts tells: the real API servers, and the load balancers in front of them."""
+
+    api_servers: frozenset[str] | Unknown = Unknown("no cluster was given")
+    balancers: tuple[str, ...] | Unknown = Unknown("no inventory was given")
+    has_vip: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class HaproxyFacts:
+    """One HAProxy. ``runtime`` None: nobody asked for it; ``mtimes``: when each file was last written (seconds since 1970)."""
+
+    readings: tuple[Config, ...] = ()
+    runtime: HaproxyRuntime | Unknown | None = None
+    mtimes: Mapping[str, float] = field(default_factory=dict, hash=False)
+    api_backends: frozenset[str] = frozenset()
+    inventory: Inventory = Inventory()
+    now: float = 0.0

@@ -1,0 +1,1 @@
+"""The lb role: HAProxy kept right, and no client left on a server that is dead."""

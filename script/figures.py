@@ -240,6 +240,8 @@ def _gain(product: float | None, plain: float | None) -> str:
         return "-"
     if product == plain:
         return "none"
+    if plain == 0:
+        return "-"  # a cut, say, is what frees a client: plain HAProxy makes none
     return f"{plain / product:.1f}x" if product else f"{_number(plain)} to 0"
 
 

@@ -8,7 +8,8 @@ import os
 import signal
 import socket
 import subprocess
-from collections.abc import AsyncIterator, Callable
+import tempfile
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -20,8 +21,14 @@ from edgekeeper.engines.dnsdist.engine import DnsdistEngine
 from edgekeeper.engines.dnsdist.features import parse
 from edgekeeper.engines.dnsdist.hands import DnsdistHands
 from edgekeeper.engines.dnsdist.topology import build
+from edgekeeper.engines.haproxy.admin import Admin
+from edgekeeper.engines.haproxy.engine import HaproxyEngine
+from edgekeeper.engines.haproxy.features import parse as parse_haproxy
+from edgekeeper.engines.haproxy.hands import HaproxyHands
+from edgekeeper.engines.haproxy.stats import parse_servers_state
+from edgekeeper.engines.haproxy.topology import build as build_haproxy
 from edgekeeper.host.clock import SystemClock
-from edgekeeper.host.process import marked
+from edgekeeper.host.process import marked, parent
 from edgekeeper.model.backend import Member
 from edgekeeper.model.entry import Entry
 from edgekeeper.ports import Engine, Hands
@@ -38,6 +45,8 @@ class Kit(Protocol):
 
     engine: Engine
     hands: Hands
+    reloads: bool
+    """Whether it reads its files again without an exchange of processes; it has workers then."""
 
     def intent(self, ports: list[int], members: tuple[str, ...]) -> Any:
         """What shall run."""
@@ -45,8 +54,11 @@ class Kit(Protocol):
     def unacceptable(self, intent: Any) -> Any:
         """The same with something that only the engine's validator refuses."""
 
-    def a_private_port(self, seat: Any) -> int:
-        """One of the ports that a proof asks on."""
+    def needs(self, intent: Any, seat: Any) -> int:
+        """The last of the ports without which it is not proven."""
+
+    def listens(self, port: int) -> bool:
+        """Whether somebody has bound the port."""
 
     async def members(self, seat: Any) -> set[str]:
         """Whom the running engine holds."""
@@ -54,6 +66,8 @@ class Kit(Protocol):
 
 class FakeKit:
     """The engine of ``fakes/engine.py``."""
+
+    reloads = False
 
     def __init__(self) -> None:
         self.engine, self.hands = FakeEngine(), FakeHands()
@@ -64,8 +78,11 @@ class FakeKit:
     def unacceptable(self, intent: Intent) -> Intent:
         return replace(intent, script=(("check", "refuse"),))
 
-    def a_private_port(self, seat: Any) -> int:
+    def needs(self, intent: Any, seat: Any) -> int:
         return int(seat.control)
+
+    def listens(self, port: int) -> bool:
+        return bound(port, socket.SOCK_DGRAM)
 
     async def members(self, seat: Any) -> set[str]:
         return set((await self.hands.ask(seat))["members"])
@@ -73,6 +90,8 @@ class FakeKit:
 
 class DnsdistKit:
     """A real dnsdist. Its members do not answer: the contract is about the engine, and each is held all the same."""
+
+    reloads = False
 
     def __init__(self, binary: Path) -> None:
         told = subprocess.run([binary, "--version"], capture_output=True, text=True, timeout=10, check=True)
@@ -89,11 +108,61 @@ class DnsdistKit:
     def unacceptable(self, intent: Any) -> Any:
         return replace(intent, acl=("not a network",))
 
-    def a_private_port(self, seat: Any) -> int:
+    def needs(self, intent: Any, seat: Any) -> int:
         return int(seat.api_port)
+
+    def listens(self, port: int) -> bool:
+        return bound(port, socket.SOCK_DGRAM)
 
     async def members(self, seat: Any) -> set[str]:
         return {server.name for server in (await self.hands.read(seat)).servers}
+
+
+class HaproxyKit:
+    """A real HAProxy, whose members do not answer either; its sockets lie in ``folder``, which must have a short path."""
+
+    reloads = True
+
+    def __init__(self, binary: Path, folder: Path) -> None:
+        told = subprocess.run([binary, "-vv"], capture_output=True, text=True, timeout=10, check=True)
+        features = parse_haproxy(told.stdout)
+        self.engine, self.hands = HaproxyEngine(features, str(binary)), HaproxyHands(features, str(folder))
+
+    def intent(self, ports: list[int], members: tuple[str, ...]) -> Any:
+        listen = [f"127.0.0.1:{port}" for port in ports]
+        service = {"name": "web", "listen": listen, "kind": "tcp", "members": {"static": ["127.0.0.1:9"]}}
+        lb = Root.model_validate({"lb": {"services": [service]}}).lb
+        assert lb is not None
+        return build_haproxy(lb, {"web": tuple(Member(name, f"127.0.0.{number}", 9) for number, name in enumerate(members, 2))}, {})
+
+    def unacceptable(self, intent: Any) -> Any:
+        return replace(intent, services=(replace(intent.services[0], balance="nonsense"),))
+
+    def needs(self, intent: Any, seat: Any) -> int:
+        return int(intent.services[0].binds[-1].address.rpartition(":")[2])
+
+    def listens(self, port: int) -> bool:
+        return bound(port, socket.SOCK_STREAM)
+
+    async def members(self, seat: Any) -> set[str]:
+        master = Admin(seat.master)
+        worker = next(worker.pid for worker in await master.workers() if worker.current)
+        return {row.server for row in parse_servers_state(await master.ask("show servers state", worker=worker))}
+
+
+SUITES = {"2.6": "1.7", "3.2": "2.1"}
+"""HAProxy's versions lie beside these of dnsdist."""
+
+
+@contextlib.contextmanager
+def kit_of(name: str, real_engine: Callable[..., Path]) -> Iterator[Kit]:
+    """``fake``, ``dnsdist 2.1``, ``HAProxy 3.2``."""
+    program, _, version = name.partition(" ")
+    if program == "HAProxy":
+        with tempfile.TemporaryDirectory(prefix="ek-") as folder:
+            yield HaproxyKit(real_engine(SUITES[version], "haproxy"), Path(folder))
+    else:
+        yield FakeKit() if program == "fake" else DnsdistKit(real_engine(version))
 
 
 @dataclass
@@ -156,11 +225,13 @@ class Rig:
 
     async def again(self, intent: Any, pid: int) -> None:
         """Wait until another process than ``pid`` has the intent in force."""
-        await self.until(lambda: self.in_force(intent) and self.pids() not in ([], [pid]), "another process runs it")
+        await self.until(
+            lambda: self.in_force(intent) and self.crew.serving is not None and self.pids() == [self.crew.serving.process.pid] != [pid], "another runs it"
+        )
 
     def kill_all(self) -> None:
         """End every engine of this rig."""
-        for pid in self.pids():
+        for pid in self.family():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         for crew in (*self._past, self.crew):
@@ -169,7 +240,12 @@ class Rig:
                     hand.process._child.wait(5)
 
     def pids(self) -> list[int]:
-        """All engines that run, by their environment."""
+        """All engines that run, by their environment, without their workers."""
+        every = self.family()
+        return [pid for pid in every if parent(pid) not in every]
+
+    def family(self) -> list[int]:
+        """All engines that run, with their workers."""
         return [pid for pid, _ in marked(MARK, self.mark)]
 
     def in_force(self, intent: Any) -> bool:
@@ -209,6 +285,17 @@ class Rig:
     def told(self, event: str) -> list[str]:
         """The reasons of all entries of this event."""
         return [entry.why for entry in self.journal if str(entry.event) == event]
+
+
+def bound(port: int, kind: socket.SocketKind) -> bool:
+    """Whether somebody has bound the port."""
+    with socket.socket(type=kind) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1 if kind == socket.SOCK_STREAM else 0)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return True
+    return False
 
 
 def free_port() -> int:

@@ -13,18 +13,21 @@ from typing import Any
 import pytest
 
 from edgekeeper.engines.dnsdist import hands as dnsdist_hands
+from edgekeeper.engines.haproxy import hands as haproxy_hands
 from edgekeeper.supervise.loop import intent_digest
 
-from .rig import DnsdistKit, FakeKit, Kit, Rig
+from .rig import FakeKit, Kit, Rig, kit_of
 
-KITS = ("fake", "dnsdist 1.7", "dnsdist 2.1")
+KITS = ("fake", "dnsdist 1.7", "dnsdist 2.1", "HAProxy 2.6", "HAProxy 3.2")
 Story = Callable[[], Coroutine[Any, Any, None]]
 
 
 @pytest.fixture(params=KITS)
-def kit(request: pytest.FixtureRequest, real_engine: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch) -> Kit:
+def kit(request: pytest.FixtureRequest, real_engine: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> Iterator[Kit]:
     monkeypatch.setattr(dnsdist_hands, "PROVE_DEADLINE_S", 2.0)
-    return FakeKit() if request.param == "fake" else DnsdistKit(real_engine(request.param.split()[1]))
+    monkeypatch.setattr(haproxy_hands, "PROVE_DEADLINE_S", 2.0)
+    with kit_of(request.param, real_engine) as made:
+        yield made
 
 
 @pytest.fixture
@@ -32,16 +35,6 @@ def rig(kit: Kit, tmp_path: Path) -> Iterator[Rig]:
     made = Rig(tmp_path, kit)
     yield made
     made.kill_all()
-
-
-def listens(port: int) -> bool:
-    """Whether somebody has bound the port for UDP."""
-    with socket.socket(type=socket.SOCK_DGRAM) as probe:
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError:
-            return True
-    return False
 
 
 class TestSupervisor:
@@ -59,9 +52,9 @@ class TestSupervisor:
                 assert all(p.stat().st_mode & 0o077 == 0 for p in rig.stage.path(current.name).iterdir())
                 assert rig.crew.serving is not None
                 assert (rig.crew.serving.process.pid, rig.crew.serving.generation) == (pid, current.name)
-                assert listens(rig.port)
+                assert rig.kit.listens(rig.port)
             assert rig.pids() == []
-            assert not listens(rig.port)
+            assert not rig.kit.listens(rig.port)
 
         asyncio.run(story())
 
@@ -123,10 +116,10 @@ class TestSupervisor:
                 await asyncio.sleep(1.2)  # two ticks: an exit that is not one would start it again
                 after = rig.pids()
                 assert len(after) == 1
-                assert after != before
-                assert listens(rig.port)
-                assert listens(rig.spare)
-                assert supervisor.actor.how == manner
+                assert (after == before) is kit.reloads
+                assert rig.kit.listens(rig.port)
+                assert rig.kit.listens(rig.spare)
+                assert supervisor.actor.how == ("reload" if kit.reloads else manner)
                 assert not rig.told("engine.exited")
                 assert rig.crew.steering == ()
                 assert rig.crew.beside is None
@@ -137,7 +130,7 @@ class TestSupervisor:
     def test_an_engine_that_is_not_proven_makes_room_for_the_last_proven_one(
         self, kit: Kit, tmp_path: Path, manner: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Somebody takes a private port between pre-flight and start: the engine runs, but cannot be asked."""
+        """Somebody takes a port that it needs between pre-flight and start: the engine runs, but cannot be asked, or does not listen."""
         rig = Rig(tmp_path, kit, manner)
         thieves: list[socket.socket] = []
         real = rig.kit.hands.preflight
@@ -145,7 +138,7 @@ class TestSupervisor:
         async def preflight(intent: Any, seat: Any, beside: Any, serving: int | None) -> str | None:
             refusal = await real(intent, seat, beside, serving)
             if steal:
-                thieves.append(socket.create_server(("127.0.0.1", rig.kit.a_private_port(seat))))
+                thieves.append(socket.create_server(("127.0.0.1", rig.kit.needs(intent, seat))))
             return refusal
 
         monkeypatch.setattr(rig.kit.hands, "preflight", preflight)
@@ -164,13 +157,13 @@ class TestSupervisor:
                 assert current is not None
                 assert current.digest == digest
                 assert len(rig.pids()) == 1
-                assert manner == "plain" or rig.pids() == pids
+                assert (manner == "plain" and not kit.reloads) or rig.pids() == pids
                 assert await rig.held() == {"ns-a", "ns-b"}
-                await rig.until(lambda: not listens(rig.spare), "the refused one is gone")
+                for thief in thieves:
+                    thief.close()
+                await rig.until(lambda: not rig.kit.listens(rig.spare), "the refused one is gone")
 
         asyncio.run(story())
-        for thief in thieves:
-            thief.close()
 
     def test_an_exit_is_followed_by_a_start_each_time_later(self, rig: Rig) -> None:
         async def story() -> None:
@@ -221,7 +214,7 @@ class TestSupervisor:
                 supervisor.end(leave=False)
                 await rig.until(lambda: rig.told("engine.stopped"), "it is stopped")
                 assert rig.told("engine.stopped")[0].endswith("did not end within 0 s of TERM and was killed")
-                assert rig.pids() == []
+                await rig.until(lambda: rig.family() == [], "nothing of it is left")
 
         asyncio.run(story())
 
@@ -252,7 +245,7 @@ class TestSupervisor:
                     assert await rig.held() == {"ns-c"}
                     assert rig.pids() == pids
                     os.kill(pids[0], signal.SIGKILL)  # no child of this one
-                    await rig.until(lambda: rig.pids() not in ([], pids) and supervisor.state.running, "it starts it again")
+                    await rig.until(lambda: rig.pids() not in ([], pids) and rig.told("engine.exited") and supervisor.state.running, "it starts it again")
                     assert rig.told("engine.exited")
 
         asyncio.run(story())
@@ -269,6 +262,22 @@ class TestSupervisor:
                     supervisor.want(intent)
                     await rig.until(lambda: "unchanged" in supervisor.why, "nothing is to be done")
                     assert rig.pids() == pids
+
+        asyncio.run(story())
+
+    def test_one_that_was_changed_before_its_record_was_lost_is_not_taken_for_what_it_was_started_with(self, rig: Rig) -> None:
+        async def story() -> None:
+            async with rig.running():
+                first = await rig.begin()
+                await rig.want(rig.kit.intent([rig.port], ("ns-c",)))
+                (rig.folder / "run/engine.json").unlink()
+                await rig.abandon()
+                async with rig.running() as second:
+                    await rig.until(lambda: second.adopted, "it is adopted")
+                    await rig.want(first)
+                    assert await rig.held() == {"ns-a", "ns-b"}
+                    assert len(rig.pids()) == 1
+                    assert rig.crew.applying is None
 
         asyncio.run(story())
 
@@ -299,6 +308,8 @@ class TestSupervisor:
     @pytest.mark.parametrize("proven", [False, True])
     def test_an_exchange_that_was_interrupted_ends_with_one_engine(self, rig: Rig, monkeypatch: pytest.MonkeyPatch, proven: bool) -> None:
         """Killed while the new one is asked to prove itself, or while the old one is being stopped."""
+        if rig.kit.reloads:
+            pytest.skip("it exchanges no processes; a reload that was interrupted is the next test's")
 
         async def hang(*_: object) -> None:
             await asyncio.Event().wait()
@@ -320,7 +331,7 @@ class TestSupervisor:
                     assert (rig.pids() == [old]) is not proven
                     await rig.want(wanted)
                     assert len(rig.pids()) == 1
-                    assert listens(rig.spare)
+                    assert rig.kit.listens(rig.spare)
 
         asyncio.run(story())
 
@@ -335,16 +346,19 @@ class TestSupervisor:
                 assert running is not None
                 assert await rig.kit.hands.prove(intent, running[1], pid) is None
                 assert "prove itself" in str(await rig.kit.hands.prove(intent, running[1], os.getpid()))
-                os.kill(pid, signal.SIGSTOP)
-                with socket.create_connection(("127.0.0.1", rig.kit.a_private_port(running[1])), 2):
+                family = rig.family()
+                for each in family:
+                    os.kill(each, signal.SIGSTOP)
+                with socket.create_connection(("127.0.0.1", rig.kit.needs(intent, running[1])), 2):
                     assert "did not prove itself" in str(await rig.kit.hands.prove(intent, running[1], pid))
-                os.kill(pid, signal.SIGCONT)
-                await rig.until(lambda: listens(rig.port), "it goes on")
+                for each in family:
+                    os.kill(each, signal.SIGCONT)
+                await rig.until(lambda: rig.kit.listens(rig.port), "it goes on")
                 assert await rig.kit.hands.prove(intent, running[1], pid) is None
 
         asyncio.run(story())
 
-    def test_a_new_engine_that_freezes_before_it_is_proven_never_serves_alone(self, rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_new_engine_that_freezes_before_it_is_proven_never_serves_alone(self, rig: Rig, kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
         real = rig.kit.hands.prove
 
         async def frozen(intent: Any, seat: Any, pid: int) -> str | None:
@@ -362,9 +376,13 @@ class TestSupervisor:
                 pids = rig.pids()
                 freeze = True
                 supervisor.want(rig.kit.intent([rig.port, rig.spare], ("ns-a", "ns-b")))
-                await rig.until(lambda: supervisor.state.refused, "it is refused")
+                await rig.until(lambda: supervisor.state.refused and rig.in_force(intent), "it is refused, and what was in force is")
                 assert rig.pids() == pids
-                assert rig.in_force(intent)
+                if kit.reloads:  # the frozen master is not to be blamed on the next configuration
+                    freeze = False
+                    os.kill(pids[0], signal.SIGCONT)
+                    await rig.want(rig.kit.intent([rig.port], ("ns-c",)))
+                    assert await rig.held() == {"ns-c"}
 
         asyncio.run(story())
 

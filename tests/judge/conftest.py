@@ -23,6 +23,8 @@ from edgekeeper.engines.dnsdist.seat import Seat
 from edgekeeper.engines.dnsdist.topology import Topology, build
 from edgekeeper.model.backend import Member
 
+from . import haproxies
+
 FORMS = {"1.7": ("1.7", "lua"), "1.9": ("1.9", "lua"), "2.1": ("2.1", "yaml"), "2.1-lua": ("2.1", "lua")}
 
 
@@ -173,6 +175,28 @@ def answerer() -> Iterator[Callable[[str], Answerer]]:
 
     def make(text: str = "x") -> Answerer:
         made.append(Answerer(text))
+        return made[-1]
+
+    yield make
+    for item in made:
+        item.close()
+
+
+@pytest.fixture(params=list(haproxies.SUITES))
+def haproxy(request: pytest.FixtureRequest, tmp_path: Path, real_engine: Callable[..., Path]) -> Iterator[haproxies.Haproxy]:
+    """Every version of HAProxy, one after the other."""
+    made = haproxies.Haproxy(real_engine({"2.6": "1.7", "3.0": "1.9", "3.2": "2.1"}[request.param], "haproxy"), tmp_path)
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def server() -> Iterator[Callable[[str], haproxies.Answerer]]:
+    """Servers that say their names."""
+    made: list[haproxies.Answerer] = []
+
+    def make(name: str) -> haproxies.Answerer:
+        made.append(haproxies.Answerer(name))
         return made[-1]
 
     yield make

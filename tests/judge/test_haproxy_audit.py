@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -15,8 +16,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.fakes.operator import carry_out
 
-from edgekeeper.engines.haproxy.cfg import Source, read
+from edgekeeper.doctor.examine import examine
+from edgekeeper.doctor.facts import HaproxyFacts
+from edgekeeper.engines.haproxy.cfg import Source, read, readings
 from edgekeeper.engines.haproxy.cfg_health import detection_of, speaks_tls
 
 VERSIONS = {"2.6": "1.7", "3.0": "1.9", "3.2": "2.1"}
@@ -220,3 +224,30 @@ def test_which_checks_open_tls(version: str, tmp_path: Path, real_engine: Callab
         running.stop()
     config = read([Source("haproxy.cfg", running.text)])
     assert {p.name: speaks_tls(p, p.servers[0]) for p in config.backends()} == {name: status.startswith("DOWN") for name, status in states.items()}
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("version", VERSIONS)
+def test_haproxy_takes_every_fix(version: str, tmp_path: Path, real_engine: Callable[..., Path]) -> None:
+    """One after the other, until nothing is left that says its words; where HAProxy refuses what was there before, it has no more to say after."""
+    binary, file = real_engine(VERSIONS[version], "haproxy"), tmp_path / "haproxy.cfg"
+
+    def alerts(text: str) -> set[str]:
+        """What HAProxy refuses, without the lines and the names of servers."""
+        file.write_text(text)
+        done = subprocess.run([binary, "-c", "-f", file], capture_output=True, text=True, timeout=20, check=False)
+        said = [line for line in (done.stdout + done.stderr).splitlines() if "[ALERT]" in line]
+        return {re.sub(r"\(\d+\)|\[/\S+\]|'[^']*'", "", line) for line in said} if done.returncode else set()
+
+    for case in sorted((Path(__file__).resolve().parents[1] / "golden" / "haproxy" / "audit").glob("*.cfg")):
+        text = before = case.read_text()
+        for _ in range(20):
+            found = examine(HaproxyFacts(readings=readings([Source("haproxy.cfg", text)]))).findings
+            after = next((after for finding in found if (after := carry_out(text, finding.fix)) is not None), None)
+            if after is None:
+                break
+            text = after
+        else:
+            pytest.fail(f"{case.name}: the fixes never end")
+        left = alerts(text)
+        assert not left or left <= alerts(before), (case.name, left)

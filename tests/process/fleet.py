@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import signal
 import socket
+import subprocess
 import threading
 import time
 from collections.abc import Coroutine, Iterator
@@ -43,10 +45,14 @@ class Loop:
 
     def close(self) -> None:
         async def end() -> None:
+            for _ in range(3):  # who was just accepted gets to its first line, whose end closes it
+                await asyncio.sleep(0)
             tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+            for _ in range(3):
+                await asyncio.sleep(0)
 
         self.do(end())
         self._loop.call_soon_threadsafe(self._loop.stop)
@@ -92,7 +98,7 @@ class Member:
             pass
         finally:
             self._open.discard(writer)
-            writer.close()
+            writer.transport.abort()
 
 
 class Connection:
@@ -219,6 +225,15 @@ class Fleet(Edge):
         while not (found := super().status()) and time.monotonic() < end:
             time.sleep(0.05)
         return found
+
+    def changed(self, run: subprocess.Popen[bytes], how: str = "reload") -> None:
+        """Have the config as it is wanted now read, and wait until it is in force."""
+        before = self.status()["last_change"].get("at")
+        self.write_config()
+        run.send_signal(signal.SIGHUP)
+        until(lambda: self.status().get("last_change", {}).get("at", before) != before, f"the config is in force\n{self.said()[-3000:]}")
+        last = self.status()["last_change"]
+        assert (last["ok"], last["how"]) == (True, how), last
 
     def servers(self) -> dict[str, dict[str, Any]]:
         """The servers of the first service, by name, as /status tells them."""

@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from edgekeeper.engines.dnsdist import console, hands
+from edgekeeper.engines.haproxy import hands as haproxy_hands
+from edgekeeper.engines.haproxy.admin import Admin
 from edgekeeper.host import files, process, steer
 from edgekeeper.supervise import crew, stage
 
@@ -62,8 +64,25 @@ for each, attribute in (
     (crew.Crew, "save"), (crew, "spawn"), (crew.Crew, "promote"), (crew.Crew, "stop"),
     (console.Console, "run"), (hands.DnsdistHands, "prove"), (hands.DnsdistHands, "live"), (hands.DnsdistHands, "preflight"),
     (steer, "attach"), (steer, "detach"),
+    (haproxy_hands, "write_text"), (haproxy_hands.HaproxyHands, "prove"), (haproxy_hands.HaproxyHands, "live"),
+    (haproxy_hands.HaproxyHands, "reload"), (haproxy_hands.HaproxyHands, "preflight"),
 ):  # fmt: skip
     watched(each, attribute)
+
+
+class Counted(Admin):
+    """HAProxy's command line: what changes something is a step, what only asks is none."""
+
+    async def ask(self, command: str, *, worker: int | None = None) -> str:
+        if command.startswith("show "):
+            return await super().ask(command, worker=worker)
+        step(f"before {command}")
+        said = await super().ask(command, worker=worker)
+        step(f"after {command}")
+        return said
+
+
+haproxy_hands.Admin = Counted  # type: ignore[misc]
 del files, process
 
 if __name__ == "__main__":

@@ -169,6 +169,28 @@ def test_from_a_stats_socket_to_the_master_and_back(tmp_path: Path, version: str
 
 
 @pytest.mark.engine
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may chroot")
+@pytest.mark.parametrize("version", ["2.6", "3.0", "3.2"])
+def test_a_worker_in_a_chroot_has_its_master_outside_of_it(tmp_path: Path, version: str) -> None:
+    """As Debian's own haproxy.cfg has it; the worker's command line is its master's, its root is not."""
+    jail = tmp_path / "jail"
+    jail.mkdir()
+    with Proxied(tmp_path, version) as made:
+        made.open(3, 1, 3)
+        made.write(f"global\n  chroot {jail}\n")
+        made.reload()
+        current, old = made.workers()
+
+        async def work() -> None:
+            assert await masters_of(current) == made.master
+            picture = await look(Admin(made.admin), sessions=True)
+            assert picture.blind == ()
+            assert {pid: len(found) for pid, found in picture.sessions.items()} == {current: 0, old: 3}
+
+        asyncio.run(work())
+
+
+@pytest.mark.engine
 @pytest.mark.parametrize("version", ["2.6", "3.2"])
 def test_a_frozen_old_worker_is_told_and_a_frozen_current_one_is_an_error(tmp_path: Path, version: str) -> None:
     with Proxied(tmp_path, version) as made:

@@ -14,11 +14,12 @@ from typing import Any
 
 import pytest
 
+from edgekeeper.engines.haproxy.stats import parse_info
 from edgekeeper.host.clock import SystemClock
 from edgekeeper.host.journal import FileJournal, read_journal
-from edgekeeper.lb.decide import Rules
+from edgekeeper.lb.decide import Mark, Rules
 from edgekeeper.lb.guard import Guard, Settings
-from edgekeeper.lb.marks import read_marks
+from edgekeeper.lb.marks import read_marks, write_marks
 
 from .balancer import NAMES, SHALLOW, Balancer, balancer
 
@@ -282,6 +283,24 @@ def test_a_guard_that_ends_leaves_its_marks_and_release_all_undoes_them(tmp_path
             assert await new_guard(stage).release_all() == ("api/cp1 is released",)
             found = await stage.state()
             assert (found["cp1"].maint, found["cp2"].maint) == (False, True), "what a person set stays"
+
+    play(work)
+
+
+def test_release_all_knows_the_mark_of_a_guard_that_was_killed_before_it_could_confirm_it(tmp_path: Path) -> None:
+    """Else the server would stay in MAINT for ever, with nobody who knows why."""
+
+    async def work() -> None:
+        async with balancer("3.2", tmp_path, SHALLOW) as stage:
+            folder = stage.folder / "state" / "guard"
+            folder.mkdir(parents=True)
+            pid = parse_info(await stage.admin.ask("show info")).pid
+            write_marks(folder, {("api", "cp1"): Mark(time.time(), pid, done=False, why="gave no byte")})
+            await stage.admin.ask("set server api/cp1 state maint")
+            await stage.until_state(lambda found: found["cp1"].maint)
+            assert await new_guard(stage).release_all() == ("api/cp1 is released",)
+            assert not (await stage.state())["cp1"].maint
+            assert read_marks(folder) == {}
 
     play(work)
 

@@ -1,13 +1,49 @@
-"""Who listens on a port, as the kernel says it."""
+"""Whose a port is, asked of the kernel: our own listeners, other people's, and those on another address of the same port."""
 
 from __future__ import annotations
 
 import os
 import socket
+import subprocess
+import sys
 
 import pytest
 
 from edgekeeper.host import owner
+
+HOLD = "import socket,sys; s=socket.create_server((sys.argv[1],int(sys.argv[2]))); print('ok', flush=True); sys.stdin.read()"
+
+
+def test_a_port_is_ours_only_when_everybody_in_the_way_is_us() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as mine:
+        port = mine.getsockname()[1]
+        me = os.getpid()
+        assert owner.owns(me, "127.0.0.1", port, "tcp")
+        assert not owner.owns(me, "127.0.0.2", port, "tcp")
+        assert owner.holder("127.0.0.1", port, "tcp") == me
+        assert owner.all_his([me], "127.0.0.1", port, "tcp")
+        assert owner.all_his([me], "0.0.0.0", port, "tcp")
+        assert not owner.all_his([me], "127.0.0.2", port, "tcp"), "nothing is in the way there"
+        assert not owner.all_his([], "127.0.0.1", port, "tcp")
+        other = subprocess.Popen([sys.executable, "-c", HOLD, "127.0.0.2", str(port)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        try:
+            assert other.stdout is not None
+            assert other.stdout.readline() == "ok\n"
+            assert owner.holder("127.0.0.2", port, "tcp") == other.pid
+            assert owner.all_his([me], "127.0.0.1", port, "tcp")
+            assert not owner.all_his([me], "0.0.0.0", port, "tcp"), "one on another address is in the way of all of them"
+            assert owner.all_his([me, other.pid], "0.0.0.0", port, "tcp")
+        finally:
+            other.communicate()
+
+
+def test_a_connection_is_no_listener() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        with socket.create_connection(("127.0.0.1", port)) as client, server.accept()[0]:
+            there = client.getsockname()[1]
+            assert owner.holder("127.0.0.1", there, "tcp") is None
+            assert not owner.all_his([os.getpid()], "127.0.0.1", there, "tcp")
 
 
 def test_a_listener_is_found_with_one_look_at_the_kernels_table(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -15,9 +51,9 @@ def test_a_listener_is_found_with_one_look_at_the_kernels_table(monkeypatch: pyt
     read: list[int] = []
     table = owner._table
 
-    def counted(pid: int, name: str) -> list[list[str]]:
+    def counted(pid: int, name: str, port: int) -> list[list[str]]:
         read.append(pid)
-        return table(pid, name)
+        return table(pid, name, port)
 
     monkeypatch.setattr(owner, "_table", counted)
     with socket.socket() as listener:

@@ -83,6 +83,19 @@ def test_one_that_ignores_term_is_killed_after_its_time(tmp_path: Path) -> None:
     assert not made.alive()
 
 
+def test_what_a_killed_one_has_started_dies_with_it_also_when_it_is_frozen(tmp_path: Path) -> None:
+    """HAProxy's worker would keep the listeners of a master that is gone."""
+    code = "import os, signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); pid = os.fork(); print('ready' if pid else 'x', flush=True); time.sleep(60)"
+    made = started(tmp_path, code)
+    (worker,) = unit.children(made.pid)
+    os.kill(worker, signal.SIGSTOP)
+    assert asyncio.run(made.stop(0.1)).endswith("was killed")
+    end = time.monotonic() + 5
+    while start_time(worker) is not None:
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
 def test_one_that_is_stopped_ends_on_term_all_the_same(tmp_path: Path) -> None:
     """One with a handler of its own, as engines have: the kernel ends others at once."""
     made = started(tmp_path, POLITE)

@@ -64,6 +64,9 @@ def audit(
         _explain(explain)
         return
     _known([*(only or ()), *(skip or ())])
+    if "" in (files or ()):
+        msg = "a file without a name is given (an empty variable?); nothing was judged, name a haproxy.cfg"
+        raise UsageError(msg)
     if not files and socket is None:
         msg = "no file is named; name a haproxy.cfg, or a running HAProxy with --socket"
         raise UsageError(msg)

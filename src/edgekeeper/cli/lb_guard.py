@@ -52,6 +52,9 @@ def guard(
     from edgekeeper.host.journal import FileJournal
     from edgekeeper.lb.guard import Guard
 
+    if release_all and dry_run:
+        msg = "--release-all does not go with --dry-run; nothing was done, the file marks.json in the guard's folder of --state-dir says what is marked"
+        raise UsageError(msg)
     told = _settings(socket, hold, probe, budget, tls=tls, backends=tuple(backend or ()), dry_run=dry_run)
     root = _config(ctx)
     node = _node(ctx, root)

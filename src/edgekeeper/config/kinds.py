@@ -60,7 +60,7 @@ def split_host_port(text: str, default_port: int | None = None) -> tuple[str, in
         host, bracket, rest = text[1:].partition("]")
         port = rest.removeprefix(":") if bracket else ""
         if not bracket or (rest and not rest.startswith(":")):
-            msg = f"{text!r} is not host:port; write IPv6 as [2001:db8::1]:53"
+            msg = f"{text!r} is not host:port; write IPv6 as [2001:db8::1]:PORT"
             raise ValueError(msg)
     elif text.count(":") > 1:
         host, port = text, ""
@@ -68,7 +68,7 @@ def split_host_port(text: str, default_port: int | None = None) -> tuple[str, in
         host, _, port = text.partition(":")
     if not port:
         if default_port is None:
-            msg = f"{text!r} has no port; write {text}:53, or [2001:db8::1]:53 for IPv6"
+            msg = f"{text!r} has no port; write {text}:PORT, or [2001:db8::1]:PORT for IPv6"
             raise ValueError(msg)
         return host, default_port
     if not (port.isascii() and port.isdigit() and 1 <= int(port) <= 65535):

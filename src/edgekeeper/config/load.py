@@ -18,7 +18,7 @@ from pydantic import ValidationError
 
 from edgekeeper.config.kinds import check_domain, check_node
 from edgekeeper.config.mistakes import explain
-from edgekeeper.config.root import RESERVED, Root, Rule, broken_rules
+from edgekeeper.config.root import RESERVED, Root, Rule, broken_rules, rules_beside_mistakes
 from edgekeeper.config.yamltext import MAX_BYTES, Document, decode, dotted, read_yaml
 from edgekeeper.errors import ConfigError, Mistake, UsageError
 from edgekeeper.model.text import printable
@@ -73,6 +73,7 @@ def parse(text: str, file: str) -> Loaded:
     root = _validate(known, document, mistakes)
     if root is not None:
         mistakes += [_broken(document, rule) for rule in (*broken_rules(root), *_written_twice(known, root))]
+        mistakes += [_broken(document, rule) for rule in (rules_beside_mistakes(known) if root.lb is None else ())]
     if mistakes or root is None:
         raise ConfigError(printable(file), tuple(dict.fromkeys(mistakes)))
     return Loaded(root, file, document)

@@ -245,7 +245,13 @@ def _quiet(text: str, raw: Any, path: Path) -> str:
     return text
 
 
+_FORMS = {"^/[!-~]*$": "of a URL's path, like /healthz", "^[1-5]": "of a status, like 200 or 200-399", "^[a-z_]": "of an account's name"}
+
+
 def _form(pattern: str) -> str:
+    said = next((form for start, form in _FORMS.items() if pattern.startswith(start)), None)
+    if said is not None:
+        return said
     if pattern.startswith("^https?://"):
         return "http://... or https://..." + (" with {member} in it" if "member" in pattern else "")
     return "of a file's path" if "\\x00" in pattern else pattern

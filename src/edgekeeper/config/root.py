@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
 from edgekeeper.config.dns import Dns
 from edgekeeper.config.kinds import Node, Path, Section, is_address, split_host_port
@@ -119,6 +121,20 @@ def _service_rules(service: Service) -> list[Rule]:
     if service.server_tls is not None and service.server_tls.name and not service.server_tls.ca_file:
         out.append(Rule(("server_tls", "name"), "a name is compared only when ca_file says whom to believe"))
     return out
+
+
+def rules_beside_mistakes(tree: Mapping[str, Any]) -> tuple[Rule, ...]:
+    """The rules of those services that are written well, where another part of ``lb`` is not: all mistakes are told at once."""
+    lb = tree.get("lb")
+    services = lb.get("services") if isinstance(lb, Mapping) else None
+    out: list[Rule] = []
+    for i, item in enumerate(services if isinstance(services, list) else []):
+        try:
+            service = Service.model_validate(item)
+        except ValidationError:
+            continue
+        out += [Rule(("lb", "services", i, *rule.where), rule.what) for rule in _service_rules(service)]
+    return tuple(out)
 
 
 def _health_rules(dns: Dns) -> list[Rule]:

@@ -73,7 +73,7 @@ async def running(socket: str) -> HaproxyRuntime | Unknown:
         return Unknown(f"{socket} gave no full answer within {SOCKET_S:g} s; the process may be frozen")
     try:
         async with asyncio.timeout(SOCKET_S):
-            picture = await with_sessions(picture)
+            picture = await with_sessions(picture, sizes=bool(picture.old))  # with where they are connected to: a reload may have moved a server
     except EdgekeeperError as err:
         return HaproxyRuntime(socket, picture.info, picture.stats, Unknown(str(err)), picture.blind)
     except TimeoutError:

@@ -149,7 +149,10 @@ class Process:
             async with asyncio.timeout(deadline_s):
                 await self.wait()
                 return "ended on TERM"
+        family = [child for pid in children(self.pid) if (child := Process.find(pid, start_time(pid) or 0)) is not None]
         self.signal(signal.SIGKILL)
+        for child in family:  # a frozen worker would outlive its master, with the listeners
+            child.signal(signal.SIGKILL)
         try:
             async with asyncio.timeout(_KILL_DEADLINE_S):
                 await self.wait()

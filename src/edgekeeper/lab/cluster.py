@@ -159,6 +159,11 @@ class Cluster:
                 self.stage.place(good.done, f"client {figures.victim} is answered by {good.by}: it was without an answer for {figures.longest_s:.2f} s")
             else:
                 self.stage.place(bad[-1].done, f"client {figures.victim} had {len(bad)} requests in vain, none of its later ones was answered")
+        fresh = [r for r in found.requests if r.kind == "fresh"]
+        if fresh:
+            bad_at = max((r.sent for r in fresh if not r.ok), default=None)
+            since = "" if bad_at is None else f"; after {bad_at - self.stage.zero:.1f} s every one was answered"
+            self.stage.note(f"of {figures.fresh_asked} fresh clients {figures.fresh_asked - figures.fresh_unanswered} were answered{since}")
         lost = f"{figures.unanswered} of {figures.asked} requests lost, {figures.cuts} connections cut"
         self.stage.note(f"{lost}; the longest time without an answer was {figures.longest_s:.2f} s{self._unserved(figures)}")
         return Measured({**figures.figures(), **more}, figures.outage)

@@ -108,7 +108,15 @@ def _side_json(runs: Sequence[Run]) -> dict[str, Any]:
 def case_json(case: CaseResult) -> dict[str, Any]:
     """One case; ``promises`` holds all of them, ``promise`` the first broken or the first."""
     promises = [
-        {"what": r.promise.what, "limit": r.allowed, "unit": r.promise.unit, "measured": r.measured, "kept": r.kept, "over": r.promise.over, "figure": r.promise.figure}
+        {
+            "what": r.promise.what,
+            "limit": r.allowed,
+            "unit": r.promise.unit,
+            "measured": r.measured,
+            "kept": r.kept,
+            "over": r.promise.over,
+            "figure": r.promise.figure,
+        }
         for r in case.rulings
     ]
     first = next((p for p in promises if not p["kept"]), promises[0] if promises else None)

@@ -192,6 +192,11 @@ class Stage:
 
     # --- time
 
+    @property
+    def zero(self) -> float:
+        """The timeline's zero on the monotonic clock."""
+        return self._zero
+
     def begins(self, started: float) -> None:
         """The first load gives the timeline its zero (monotonic clock); a later one does not."""
         if self._begun:

@@ -82,7 +82,7 @@ class Seen:
 class Picture:
     """Everything that is seen at one moment; with ``blind`` nothing is, and it says why.
 
-    ``worker`` is the pid of the current worker; ``round`` are the verdicts of one round of our probe, all asked at the same
+    ``worker`` is the pid of the current worker, ``started`` the Unix time at which it began, where that is known; ``round`` are the verdicts of one round of our probe, all asked at the same
     moment, or None when no round has ended since the picture before.
     """
 
@@ -90,6 +90,7 @@ class Picture:
     worker: int = 0
     blind: str = ""
     round: Mapping[Key, Reach] | None = None
+    started: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,29 +288,38 @@ class _Turn:
         """Marks that are not there: never set, lost in a reload, or undone by a person; and those that turn out to be there."""
         for key, mark in self.state.marks.items():
             server, name = self.servers.get(key), "/".join(key)
-            why = ""
             if server is None:
                 why = f"{name} is not there any more; its mark is forgotten"
-            elif server.condition is Condition.MAINT and not mark.done:
-                began = self.wall - server.since_s if server.since_s is not None else mark.at
-                if abs(began - mark.at) <= PROMPT_S:
-                    self.marks[key] = replace(mark, done=True)
-                    self.told.append(Note(name, "adopted", f"{name} is in MAINT since guard was about to mark it: the mark is guard's ({mark.why})"))
-                else:
-                    why = f"{name} is in MAINT, but not since guard was about to mark it; it is somebody else's and stays"
+            elif server.condition is Condition.MAINT:
+                why = self._in_maint(server, mark, name)
             elif not mark.done and abs(self.wall - mark.at) <= PROMPT_S:
                 continue  # the command may be on its way
-            elif server.condition is not Condition.MAINT and not mark.done:
+            elif not mark.done:
                 why = f"{name} was about to be marked and is not in MAINT; it is judged anew"
-            elif server.condition is not Condition.MAINT and mark.worker == self.seen.worker:
+            elif mark.worker == self.seen.worker and (self.seen.started or 0.0) <= mark.at:
                 self.hands_off.add(key)
                 why = f"{name} was taken out of MAINT by somebody else; it is left alone until it has answered the probe"
-            elif server.condition is not Condition.MAINT:
+            else:
                 why = f"{name} is not in MAINT any more since HAProxy was reloaded; it is judged anew"
             if why:
                 del self.marks[key]
                 self.silent.pop(key, None)
                 self.told.append(Note(name, "forgotten", why))
+
+    def _in_maint(self, server: Seen, mark: Mark, name: str) -> str:
+        """Why a server's MAINT is not by the mark that guard has of it; nothing when it is."""
+        began = self.wall - server.since_s if server.since_s is not None else mark.at
+        if not mark.done and abs(began - mark.at) <= PROMPT_S:
+            self.marks[server.key] = replace(mark, done=True)
+            self.told.append(Note(name, "adopted", f"{name} is in MAINT since guard was about to mark it: the mark is guard's ({mark.why})"))
+        elif not mark.done:
+            return f"{name} is in MAINT, but not since guard was about to mark it; it is somebody else's and stays"
+        elif mark.worker != self.seen.worker:
+            # A reload that keeps the servers' state keeps its age too (measured on 2.6, 3.0 and 3.2); `disabled` in the file begins anew.
+            if began > mark.at + PROMPT_S:
+                return f"{name} is in MAINT since HAProxy was reloaded, not since guard marked it; it is somebody else's and stays"
+            self.marks[server.key] = replace(mark, worker=self.seen.worker)
+        return ""
 
     # rounds of the probe ------------------------------------------------------------------
 

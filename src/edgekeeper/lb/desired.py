@@ -14,7 +14,8 @@ from edgekeeper.model.verdict import Health, Verdict
 
 TIMES = 5.0
 """A check may take this many times the slowest answer seen at the first start: a loaded control plane misses 500 ms twice in a row."""
-MOST_S = 10.0
+MOST_S = 3.0
+"""A check that may take longer notices a hung server so late that a kubelet's lease is in danger."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +102,17 @@ def alarms(stats: Stats | None, workers: int, topology: Topology | None) -> dict
     if workers > MANY_WORKERS:
         out["old workers"] = f"{workers} workers of before a reload still hold connections; they end after hard_stop_after at the latest"
     return out
+
+
+def stale(raised: Iterable[str], gone: Iterable[str]) -> tuple[str, ...]:
+    """Alarms about services that are configured no more: nobody would clear them."""
+    services = tuple(gone)
+    return tuple(
+        alarm
+        for alarm in raised
+        for name in services
+        if alarm.startswith(f"{name} ") or alarm.endswith((f"the members of {name}", f"the host names of {name}"))
+    )
 
 
 MANY_WORKERS = 5

@@ -3,12 +3,14 @@
 In the current worker ``shutdown sessions server`` ends them at once. In a worker that a reload left behind
 that answers "Proxy is disabled." (measured on 2.6, 3.0 and 3.2), so there each is ended by its id. An id is a pointer
 that HAProxy uses again: the sessions are read anew right before, and only an id that still is the same
-client's on the same server is ended. Sessions of servers that are up are never touched.
+client's on the same server is ended. Sessions of servers that are up are never touched: to list 20,000 of them takes
+a second, in which a server may come back, so its status is read once more right before anything is ended.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -16,6 +18,7 @@ from edgekeeper.engines.haproxy.admin import Admin, word
 from edgekeeper.engines.haproxy.look import Picture, look, sessions_of
 from edgekeeper.engines.haproxy.pinned import Judge
 from edgekeeper.engines.haproxy.sess import Session
+from edgekeeper.engines.haproxy.stats import parse_stat
 from edgekeeper.errors import EdgekeeperError, RefusedError, StepFailedError
 from edgekeeper.model.text import printable
 from edgekeeper.ports import Clock
@@ -91,6 +94,13 @@ async def free_one(admin: Admin, backend: str, server: str, clock: Clock, *, sam
             raise  # the level is too low: nothing at all can be ended by this socket
         except EdgekeeperError as err:
             notes.append(f"the sessions in worker {worker.pid} could not be ended: {err}")
+    took = (clock.monotonic() - start) * 1000
+    with contextlib.suppress(EdgekeeperError):
+        judge = await judged_now(picture, judge)
+        if not judge.pins(backend, server):
+            now = judge.server(backend, server)
+            why = f"{name} is {now.status if now else 'not in the running configuration'} by now: {_many(sum(cut.values()))} ended before, the others stay"
+            return Freed(backend, server, cut, 0, (), took, ok=True, why=why, notes=tuple(notes))
     left = await _left(picture, judge, server, before, clock, notes)
     took = (clock.monotonic() - start) * 1000
     hosts = sorted({s.source_host for found in before.values() for s in found} - {"?"})
@@ -104,22 +114,31 @@ async def cut_in(picture: Picture, judge: Judge, worker: int, backend: str, serv
     """End the pinned sessions of one server in one worker; returns how many of ``seen`` were ended.
 
     In the current worker all of the server's go with one command; in an old one those of ``seen`` that are still the same.
-    StepFailedError with HAProxy's words when it refuses.
+    None of them when the server is not pinned any more. StepFailedError with HAProxy's words when it refuses.
     """
     word(backend)
     word(server)
     admin, prefix = picture.way(worker)
     known = {s.id: s for s in seen}
     if worker == picture.current.pid:
+        if not (await judged_now(picture, judge)).pins(backend, server):
+            return 0
         said = await admin.ask(f"shutdown sessions server {backend}/{server}", worker=prefix)
         if not said.strip():
             return len(known)
         if _REFUSED_HERE not in said:
             msg = f"HAProxy did not end the sessions of {backend}/{server}: {printable(said.strip(), 200)}"
             raise StepFailedError(msg)
-    now = _same(await sessions_of(picture, worker, frozenset([backend]), sizes=True), judge, server, known)
+    found = await sessions_of(picture, worker, frozenset([backend]), sizes=True)
+    now = _same(found, await judged_now(picture, judge), server, known)
     answers = await admin.ask_each([f"shutdown session {s.id}" for s in now], worker=prefix)
     return len(now) - sum(1 for line in answers if line.startswith(_GONE))
+
+
+async def judged_now(picture: Picture, judge: Judge) -> Judge:
+    """The judge by what the current worker says of its servers at this moment."""
+    admin, prefix = picture.way(picture.current.pid)
+    return judge.anew(parse_stat(await admin.ask("show stat", worker=prefix)))
 
 
 def _same(found: Iterable[Session], judge: Judge, server: str, known: Mapping[str, Session]) -> list[Session]:
@@ -177,9 +196,13 @@ async def _seen_again(picture: Picture, judge: Judge, hosts: list[str], before: 
     return tuple(found.get(host, Seen(host)) for host in hosts)
 
 
+def _many(sessions: int) -> str:
+    return f"{sessions} session{'' if sessions == 1 else 's'}"
+
+
 def _sentence(name: str, status: str, cut: Mapping[int, int], left: int, seen: tuple[Seen, ...], took_ms: float) -> str:
     total = sum(cut.values())
-    text = f"{name} is {status}: {total} sessions ended in {len(cut)} worker{'' if len(cut) == 1 else 's'} within {took_ms:.0f} ms"
+    text = f"{name} is {status}: {_many(total)} ended in {len(cut)} worker{'' if len(cut) == 1 else 's'} within {took_ms:.0f} ms"
     if left:
         text += f", {left} still there"
     back = [s.after_ms for s in seen if s.after_ms is not None]

@@ -122,11 +122,13 @@ class Guard:
         """Take every server that a guard marked out of MAINT; what was done, as sentences. Raises as ``Admin`` does."""
         self._state = replace(self._state, marks=read_marks(self._folder))
         view = await self._scene.see()
-        servers = {server.key: server for server in view.servers}
+        known, self._adopt = tuple(self._state.marks), False
+        # A guard that was killed between the command and its confirmation has marked too: the mind tells which marks are there.
+        self._think(Picture(view.servers, view.worker, "", None, view.picture.info.start_time), view)
         said = []
-        for key, mark in list(self._state.marks.items()):
-            name = "/".join(key)
-            if key in servers and servers[key].condition is mind.Condition.MAINT and mark.done:
+        for key in known:
+            name, mark = "/".join(key), self._state.marks.get(key)
+            if mark is not None and mark.done:
                 await self._release(ReleaseServer(*key, "a person asked for it"), view)
                 said.append(f"{name} is released" if key not in self._state.marks else f"{name} could not be released; the log says why")
             else:
@@ -165,7 +167,7 @@ class Guard:
         there = ", ".join(sorted({s.backend for s in view.servers}))
         self._once("backends", f"blind: HAProxy has no backend {', '.join(missing)}; it has {there}" if missing else "", "the backends are there")
         self._once("old workers", f"{'; '.join(view.gaps)}; the current worker is watched all the same" if view.gaps else "", "all workers can be seen")
-        for act in self._think(Picture(servers, view.worker, "", self._round()), view):
+        for act in self._think(Picture(servers, view.worker, "", self._round(), view.picture.info.start_time), view):
             if self._ending.is_set():
                 return
             await self._carry_out(act, view)

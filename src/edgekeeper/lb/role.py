@@ -64,6 +64,7 @@ class LbRole:
             manner="overlap", stop_timeout_s=self.lb.engine.stop_timeout, drain=_nothing,
         )  # fmt: skip
         self.supervisor = Supervisor("lb", build.engine, actor, self.clock, self.journal, debounce_s=self.lb.debounce, count=self._count)
+        self._known = False
         self.inputs = self._new_inputs()
         self.sweeper: Sweeper | None = None
         self._swept: str | None = None
@@ -90,9 +91,12 @@ class LbRole:
             return
         self.alarms.set("config", None)
         self.alarms.set("restart needed", restart_needed(self.root, fresh, "lb"))
+        gone = {service.name for service in self.lb.services} - {service.name for service in fresh.lb.services}
         self.lb = fresh.lb
         self.inputs = self._new_inputs()
         self._start_watchers(urgent=True)
+        for name in desired.stale(self.alarms.raised, gone):
+            self.alarms.set(name, None)
 
     async def run(self) -> None:
         """Do everything until ``end``."""
@@ -109,7 +113,9 @@ class LbRole:
     # wanting ------------------------------------------------------------------------------
 
     def want(self, *, urgent: bool = False) -> None:
-        """Build the topology of what is known now and hand it to the supervisor."""
+        """Build the topology of what is known now and hand it to the supervisor; a part of the inputs, before all are read, is nothing to act on."""
+        if not self._known:
+            return
         try:
             topology = self.topology()
         except EdgekeeperError as err:
@@ -135,8 +141,11 @@ class LbRole:
             task.cancel()
         inputs = self.inputs
 
+        self._known = False
+
         async def begin() -> None:
             await inputs.begin()
+            self._known = True
             self.want(urgent=urgent)
             works = {f"the members of {name}": follower.follow for name, follower in inputs.followers.items()}
             works |= {f"the host names of {name}": follower.follow_names for name, follower in inputs.followers.items()}

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from edgekeeper.engines.haproxy.admin import Admin, word
 from edgekeeper.engines.haproxy.look import Picture, look, sessions_of
 from edgekeeper.engines.haproxy.pinned import Judge, same_place
-from edgekeeper.engines.haproxy.stats import Stats, parse_info, parse_stat
+from edgekeeper.engines.haproxy.stats import ServerStat, Stats, parse_info, parse_stat
 from edgekeeper.errors import EdgekeeperError
 from edgekeeper.lb.decide import Condition, Key, Seen, condition
-from edgekeeper.lb.free import cut_in
+from edgekeeper.lb.free import cut_in, judged_now
 from edgekeeper.ports import Clock
 
 REFRESH_S = 5.0
@@ -88,7 +88,13 @@ def _servers(picture: Picture, old: Mapping[int, Stats]) -> tuple[Seen, ...]:
             # A server of that name at another address is another machine, and nobody judges it.
             if s.scur and key in counts and same_place(s.address, places[key]):
                 counts[key].append((pid, s.scur))
-    return tuple(Seen(s.backend, s.server, condition(s.status), tuple(counts[s.backend, s.server]), s.lastchg) for s in picture.stats.servers)
+    return tuple(Seen(s.backend, s.server, _condition(s), tuple(counts[s.backend, s.server]), s.lastchg) for s in picture.stats.servers)
+
+
+def _condition(stat: ServerStat) -> Condition:
+    """What the status means; one of weight 0 says UP and takes nobody, so it is no place to send clients to."""
+    meant = condition(stat.status)
+    return Condition.OUT if meant is Condition.UP and not stat.usable else meant
 
 
 def _left(picture: Picture, old: Mapping[int, Stats]) -> tuple[Seen, ...]:
@@ -128,11 +134,12 @@ async def end_sessions(view: View, backend: str, server: str, workers: Iterable[
     before = {s.key: dict(s.sessions) for s in view.servers}.get((backend, server), {})
     cut: dict[int, int] = {}
     notes: list[str] = []
-    if not judge.pins(backend, server):
-        return Ended({}, (f"{backend}/{server} is up by now; no session was ended",))
     for pid in workers:
         try:
             if pid == view.worker:
+                if not (await judged_now(view.picture, judge)).pins(backend, server):
+                    notes.append(f"{backend}/{server} is up by now; its sessions stay")
+                    break
                 admin, prefix = view.picture.way(pid)
                 said = (await admin.ask(f"shutdown sessions server {word(backend)}/{word(server)}", worker=prefix)).strip()
                 if said:

@@ -8,7 +8,6 @@ from dataclasses import replace
 
 from edgekeeper.config.kinds import is_address
 from edgekeeper.errors import MissingError
-from edgekeeper.membership.dns import addresses
 from edgekeeper.model.backend import Member
 
 
@@ -39,6 +38,8 @@ async def resolved(members: tuple[Member, ...], known: dict[str, tuple[str, ...]
 
 async def _lookup(name: str) -> tuple[str, ...]:
     """DNS, whose failure can be told from an empty answer; else the system's way, which knows /etc/hosts too."""
+    from edgekeeper.membership.dns import addresses  # noqa: PLC0415 - a resolver is a fifth of a start (95 ms); a config with addresses needs none
+
     with contextlib.suppress(MissingError):
         found = await addresses(name)
         if found:

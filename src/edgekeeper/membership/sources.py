@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from edgekeeper.config.members import MembersFrom
-from edgekeeper.membership.dns import DnsSource
 from edgekeeper.membership.local import FileSource, StaticSource
 from edgekeeper.ports import Clock, Source
 
@@ -15,4 +14,6 @@ def source_of(members: MembersFrom, clock: Clock, default_port: int = 0) -> Sour
     if members.file is not None:
         return FileSource(members.file, clock, members.entry, default_port)
     assert members.dns is not None  # noqa: S101
+    from edgekeeper.membership.dns import DnsSource  # noqa: PLC0415 - a resolver is a fifth of a start (95 ms), which most configs do not need
+
     return DnsSource(members.dns, clock)

@@ -28,5 +28,3 @@ async def members(source: MembersFrom, where: str, doubts: list[str], default_po
 def addressed(members: tuple[Member, ...]) -> tuple[Member, ...]:
     """Host names replaced by addresses of the documentation range, one each."""
     return tuple(m if is_address(m.host) else replace(m, host=f"2001:db8::{number:x}") for number, m in enumerate(members, 1))
-
-

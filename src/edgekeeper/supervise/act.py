@@ -338,6 +338,9 @@ class Actor:
         pid = found.serving.process.pid
         if running is None:
             return Adopted(True, None, on_disk, f"pid {pid} serves, but its generation is not on disk; it is replaced at the next render{notes}", pid)
+        if not found.recorded and (doubt := await self._doubt(found.serving)) is not None:
+            self.crew.applying = running.name
+            return Adopted(True, None, running.digest, f"adopted pid {pid}, whose record is lost: {doubt}{notes}", pid)
         if found.applying is not None:
             self.crew.applying = found.applying
             notes += await self._finish(running, found.applying)
@@ -356,6 +359,16 @@ class Actor:
         note = release(self.crew, serving)
         ended = f"; ended {len(others)} engine(s) that an interrupted exchange had left" if others else ""
         return ended + (f"; {note}" if note else "")
+
+    async def _doubt(self, serving: Hand) -> str | None:
+        """Why a process that was found by its environment does not run what it was started with (it was changed since, perhaps)."""
+        running = self.running()
+        if running is None:
+            return "what it was started with is not known"
+        try:
+            return await self._hands.prove(*running, serving.process.pid)
+        except EdgekeeperError as err:
+            return str(err)
 
     async def _finish(self, running: Generation, applying: str) -> str:
         """A change was interrupted: a live one is done again (it is idempotent), so that engine and record agree; a reload at the next render."""

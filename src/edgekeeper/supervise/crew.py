@@ -35,12 +35,16 @@ class Hand:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a starting supervisor found: who serves, who else runs, and what was under way."""
+    """What a starting supervisor found: who serves, who else runs, and what was under way.
+
+    ``recorded`` is whether a record says what the serving one runs; its environment only tells what it was started with.
+    """
 
     serving: Hand | None
     others: tuple[Hand, ...] = ()
     applying: str | None = None
     steering: tuple[str, ...] = ()
+    recorded: bool = True
 
 
 class Crew:
@@ -88,6 +92,7 @@ class Crew:
             tuple(everyone[1:]),
             applying if everyone[0] is serving and isinstance(applying, str) else None,
             tuple(listen for listen in steering if isinstance(listen, str)) if isinstance(steering, list) else (),
+            everyone[0] in (serving, beside),
         )
 
     def strays(self) -> list[Hand]:

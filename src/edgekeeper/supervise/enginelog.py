@@ -16,7 +16,9 @@ from edgekeeper.errors import EdgekeeperError
 from edgekeeper.host.files import read_text, write_text
 from edgekeeper.model.text import printable
 
-COMPLAINT = re.compile(r"error|fatal|unable|cannot|could not|failed", re.IGNORECASE)
+COMPLAINT = re.compile(r"error|fatal|unable|cannot|could not|failed|ALERT", re.IGNORECASE)
+CHATTER = re.compile(r"Health check for server |Server \S+ is (UP|DOWN)|has no server available")
+"""What an engine says of others while it starts: no reason why it did not."""
 EVERY_S = 0.5
 LIMIT = 8 * 2**20
 """The file is emptied at this size once it has been read; a line written in that instant is lost."""
@@ -71,7 +73,7 @@ def last_complaint(path: Path, start: int) -> str:
     try:
         with path.open("rb") as file:
             file.seek(max(start, size(path) - CHUNK))
-            lines = [line for line in file.read(CHUNK).decode("utf-8", "replace").splitlines() if line.strip()]
+            lines = [line for line in file.read(CHUNK).decode("utf-8", "replace").splitlines() if line.strip() and not CHATTER.search(line)]
     except OSError:
         return ""
     worst = [line for line in lines if COMPLAINT.search(line)] or lines

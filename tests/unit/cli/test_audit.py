@@ -126,6 +126,7 @@ def test_files_of_several_hosts_are_told_apart(tmp_path: Path, capsys: pytest.Ca
     ("words", "code", "why"),
     [
         ([], 2, "no file is named"),
+        ([""], 2, "a file without a name is given"),
         (["FILE", "--only", "HAP999"], 2, "there is no check 'HAP999'"),
         (["FILE", "--api-backend", "nobody"], 2, "there is no backend 'nobody'; there are api"),
         (["--explain", "X1"], 2, "there is no check 'X1'"),

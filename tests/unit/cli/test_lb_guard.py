@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from edgekeeper.cli.lb_guard import _settings
+from edgekeeper.cli.main import run
 from edgekeeper.errors import UsageError
 
 
@@ -39,3 +41,9 @@ def test_mistakes_are_told_with_the_right_way(said: dict[str, str], why: str) ->
 def test_no_name_can_carry_a_second_command() -> None:
     with pytest.raises(UsageError):
         _settings("/run/x", "2s", "on", "6/10m", tls=True, backends=("api; disable server api/cp1",), dry_run=False)
+
+
+def test_a_dry_run_releases_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["lb", "guard", "--socket", str(tmp_path / "s"), "--state-dir", str(tmp_path / "state"), "--release-all", "--dry-run"]) == 2
+    assert "nothing was done" in capsys.readouterr().err
+    assert not (tmp_path / "state").exists()

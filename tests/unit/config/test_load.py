@@ -57,7 +57,7 @@ edge.yaml:1:7: node: 'bad name' is not a node name (letters, digits, '.', '-', '
 edge.yaml:3:3: nodes.edge-a.address: missing; address of the node
 edge.yaml:3:12: nodes.edge-a.addres: unknown key; did you mean address?
 edge.yaml:4:10: run_dir: 5 is not text; put it in quotes
-edge.yaml:6:11: ops.listen: '127.0.0.1' has no port; write 127.0.0.1:53, or [2001:db8::1]:53 for IPv6
+edge.yaml:6:11: ops.listen: '127.0.0.1' has no port; write 127.0.0.1:PORT, or [2001:db8::1]:PORT for IPv6
 edge.yaml:7:3: ops.tokn_file: unknown key; did you mean token_file?
 edge.yaml:9:26: dns.listen.1: 'x' is not an address; a listener needs one, 0.0.0.0 or [::] for all
 edge.yaml:10:8: dns.acl: '192.0.2.0/24' is not a list; put it in brackets: [...]

@@ -38,7 +38,7 @@ def test_each_role_has_its_own_keys_of_a_member() -> None:
 
 
 def test_a_port_that_nobody_says_is_a_mistake() -> None:
-    with pytest.raises(ConfigError, match="m:1:11: members.0: 192.0.2.31 has no port, and the service has none of its own"):
+    with pytest.raises(ConfigError, match=r"m:1:11: members\.0: 192\.0\.2\.31 has no port, and the service has none of its own"):
         parse_members("members: [db=192.0.2.31, 192.0.2.32:5432]\n", "m", LbMemberEntry)
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.fakes.operator import carry_out
 
 from edgekeeper.doctor.checks import BY_ID, CHECKS
 from edgekeeper.doctor.examine import examine, in_order, is_failure
@@ -28,6 +29,20 @@ def test_a_configuration_as_people_run_them(case: Path) -> None:
     """Each was made after a public one, with names and addresses exchanged, and judged by hand: id, severity, line."""
     lines = [line.split() for line in case.with_suffix(".expect").read_text().splitlines()]
     assert found(case.read_text()) == sorted((name, severity, int(line)) for name, severity, line in lines)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda path: path.stem)
+def test_a_fix_that_is_carried_out_word_by_word_makes_its_finding_go_away(case: Path) -> None:
+    """And brings no other that is worse than it."""
+    text = case.read_text()
+    before = examine(facts(text)).findings
+    there = {(f.id, f.object) for f in before}
+    for finding in before:
+        after = carry_out(text, finding.fix)
+        if after is not None:
+            left = examine(facts(after)).findings
+            assert (finding.id, finding.object) not in {(f.id, f.object) for f in left}, finding.fix
+            assert not [f for f in left if (f.id, f.object) not in there and f.severity in {Severity.CRIT, Severity.HIGH}], finding.fix
 
 
 def test_there_are_enough_of_them() -> None:
@@ -195,7 +210,22 @@ def test_every_check_has_its_page_and_its_number() -> None:
         ("global\n stats socket /x level admin\nlisten s\n mode http\n bind ${HOST}:80\n stats admin if TRUE\n", [("HAP008", "WARN", 6)]),
         ("global\n stats socket /x level admin\nlisten s\n mode http\n bind :80\n stats admin unless FALSE\n", [("HAP008", "HIGH", 6)]),
         ("global\n stats socket /x level admin\nlisten s\n mode http\n bind :80\n stats admin if TRUE inside\n", [("HAP008", "WARN", 6)]),
+        ("global\n stats socket /x level admin\nlisten s\n mode http\n bind :80 ssl crt c ca-file a verify required\n stats admin if TRUE\n", []),
+        ("global\n stats socket /x level admin\nlisten s\n mode http\n bind :80 ssl crt c verify optional\n stats admin if TRUE\n", [("HAP008", "HIGH", 6)]),
     ],
 )
 def test_what_a_variable_may_hide_is_never_called_high(text: str, wanted: list[tuple[str, str, int]]) -> None:
     assert found(text) == wanted
+
+
+@pytest.mark.parametrize(
+    ("uri", "blind"),
+    [
+        ("/readyz", False), ("/readyz?verbose", False), ("/livez/etcd", False), ("/healthz", False), ("/readyz?exclude=etcd-readiness", False),
+        ("/livez/ping", True), ("/healthz/ping", True), ("/readyz?verbose&exclude=etcd", True), ("/version", True),
+    ],
+)  # fmt: skip
+def test_a_path_that_is_answered_without_etcd(uri: str, *, blind: bool) -> None:
+    server = "192.0.2.1:6443 check check-ssl on-marked-down shutdown-sessions fall 1"
+    text = f"{HEAD}backend b\n option httpchk GET {uri}\n server a {server}\n server b {server}\n"
+    assert found(text) == ([("HAP003", "HIGH", 9)] if blind else [])

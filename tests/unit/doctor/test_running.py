@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from edgekeeper.doctor.examine import examine
@@ -46,6 +47,13 @@ def test_a_session_of_an_old_worker_alone_is_pinned_too() -> None:
     assert ids(found) == ["HAP002"]
 
 
+def test_a_server_that_the_reload_moved_is_another_machine_for_the_sessions_of_before() -> None:
+    """`lb sessions` does not call them pinned either."""
+    there = replace(session("192.0.2.8:2222"), address="192.0.2.99:6443")
+    assert judged(ServerStat("api", "cp1", "DOWN", address="192.0.2.31:6443"), sessions={90: (there,)}) == []
+    assert ids(judged(ServerStat("api", "cp1", "DOWN", address="192.0.2.99:6443"), sessions={90: (there,)})) == ["HAP002"]
+
+
 def test_without_the_right_to_list_sessions_the_count_still_tells() -> None:
     found = judged(ServerStat("api", "cp1", "DOWN", scur=3), sessions=Unknown("level user"))
     assert ids(found) == ["HAP002"]
@@ -55,6 +63,11 @@ def test_without_the_right_to_list_sessions_the_count_still_tells() -> None:
 def test_maintenance_with_sessions_is_told_twice_and_an_empty_one_never() -> None:
     assert ids(judged(ServerStat("api", "cp1", "MAINT", scur=1))) == ["HAP002", "HAP015"]
     assert judged(ServerStat("api", "cp1", "MAINT", scur=0, lastchg=90000)) == []
+
+
+def test_a_server_that_only_dns_does_not_name_may_serve_its_sessions_well() -> None:
+    """`lb sessions` does not call them pinned either, and refuses to end them."""
+    assert judged(ServerStat("api", "cp1", "MAINT (resolution)", scur=3)) == []
 
 
 def test_down_for_an_hour() -> None:

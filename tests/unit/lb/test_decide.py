@@ -43,6 +43,7 @@ class Play:
         self.servers = {f"cp{i}": Seen("cp", f"cp{i}", state, ((NEW, sessions),), 100, True) for i, state in enumerate(states, 1)}
         self.state = State(Budget(limit, 600.0))
         self.now, self.wall, self.worker = 1000.0, 1_700_000_000.0, NEW
+        self.started = self.wall - 100
         self.acts: list[Act] = []
         self.notes: list[Note] = []
 
@@ -52,7 +53,7 @@ class Play:
     def look(self, *reaches: Reach, step: float = 0.5, blind: str = "") -> Decision:
         self.now, self.wall = self.now + step, self.wall + step
         verdicts: dict[Key, Reach] | None = {("cp", f"cp{i}"): reach for i, reach in enumerate(reaches, 1)} if reaches else None
-        picture = Picture(() if blind else tuple(self.servers.values()), self.worker, blind, verdicts)
+        picture = Picture(() if blind else tuple(self.servers.values()), self.worker, blind, verdicts, self.started)
         decision = decide(self.state, picture, RULES, self.now, self.wall)
         self.state = decision.state
         for act in decision.acts:
@@ -232,6 +233,29 @@ def test_a_mark_that_a_reload_undid_is_judged_anew() -> None:
     play.worker = 13
     play.rounds(3, HOLE, OK, OK)
     assert [type(act) for act in play.acts] == [MarkServer, MarkServer]
+
+
+def test_a_container_that_is_started_anew_has_the_same_pid_and_is_another_process() -> None:
+    play = Play(UP, UP, UP)
+    play.rounds(3, HOLE, OK, OK)
+    play.set("cp1", condition=UP)
+    play.started = play.wall + 1
+    play.rounds(3, HOLE, OK, OK)
+    assert [type(act) for act in play.acts] == [MarkServer, MarkServer]
+
+
+@pytest.mark.parametrize(("since_s", "released"), [(8, True), (1, False)])
+def test_a_server_that_the_new_configuration_disables_is_not_given_back(since_s: int, *, released: bool) -> None:
+    """A reload that keeps the servers' state keeps how long a server has been in MAINT; one whose file says `disabled` begins anew."""
+    play = Play(UP, UP, UP)
+    play.rounds(3, HOLE, OK, OK)
+    play.wall += 7
+    play.worker = 13
+    for more in range(3):
+        play.set("cp1", since_s=since_s + more)
+        play.look(OK, OK, OK, step=1.0)
+    assert [type(act) for act in play.acts[1:]] == [ReleaseServer] * released
+    assert play.kinds() == ([] if released else ["forgotten"])
 
 
 @pytest.mark.parametrize(

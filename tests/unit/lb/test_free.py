@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.fakes.haproxy import FakeAdmin, FakeHaproxy, Held
+from tests.fakes.haproxy_cli import FakeAdmin, FakeHaproxy, Held
 
 from edgekeeper.engines.haproxy.look import look
 from edgekeeper.engines.haproxy.pinned import Judge
@@ -57,6 +57,17 @@ def test_a_server_that_is_not_dead_is_not_touched(status: str) -> None:
     done = run(haproxy)
     assert (haproxy.said, done.ok, done.total) == ([], True, 0)
     assert status in done.why
+
+
+@pytest.mark.parametrize("where", [10, 11])
+def test_a_server_that_comes_back_while_its_sessions_are_read_keeps_them(where: int) -> None:
+    """In the current worker (10) and in an old one: to list many sessions takes a second, and what was DOWN before may be up after."""
+    haproxy = world()
+    haproxy.workers = {pid: found if pid == where else [] for pid, found in haproxy.workers.items()}
+    haproxy.before = lambda command: haproxy.statuses.update(cp1="UP") if command.startswith("show sess") else None
+    done = run(haproxy)
+    assert (haproxy.ended, done.total, done.left, done.ok) == ([], 0, 0, True)
+    assert "api/cp1 is UP by now" in done.why
 
 
 def test_a_server_that_the_running_configuration_lacks_is_not_touched() -> None:

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from edgekeeper.errors import MissingError
+from edgekeeper.membership import dns as members_from_dns
 from edgekeeper.membership import resolve as unit
 from edgekeeper.model.backend import Member
 
@@ -18,7 +19,7 @@ class Names:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.dns: dict[str, list[str] | Exception] = {}
         self.hosts: dict[str, tuple[str, ...]] = {}
-        monkeypatch.setattr(unit, "addresses", self._dns)
+        monkeypatch.setattr(members_from_dns, "addresses", self._dns)
         monkeypatch.setattr(unit, "_from_hosts", self._hosts)
 
     async def _dns(self, name: str) -> list[str]:

@@ -8,7 +8,7 @@ from edgekeeper.doctor.check import NO_LINTER, Check, Needs, Page
 from edgekeeper.doctor.checks.lb_words import add_line, subject
 from edgekeeper.doctor.facts import HaproxyFacts
 from edgekeeper.doctor.kind import kind_of
-from edgekeeper.engines.haproxy.cfg_values import Address, Config, Option, Proxy, Socket
+from edgekeeper.engines.haproxy.cfg_values import Address, Bind, Config, Option, Proxy, Socket
 from edgekeeper.model.finding import Finding, Place, Severity
 from edgekeeper.model.time import format_duration
 
@@ -52,7 +52,7 @@ HAP008_PAGE = Page(
     what="""
 HIGH: a statistics page that may write (`stats admin if TRUE`) without `stats auth`, or a `stats socket` of level admin on a TCP port, on an
 address that other machines reach. WARN: the same page read-only, a TCP socket of a lower level, or an admin socket that every local user may
-open. A page or listener with rules of its own (`http-request deny`, `auth`, `tcp-request ... reject`) is left alone; so is one on loopback.
+open. A page or listener with rules of its own (`http-request deny`, `auth`, `tcp-request ... reject`, `verify required`) is left alone; so is one on loopback.
 """,
     why="""
 Whoever reaches a writable page or socket can take every server out of service with one request. A read-only page tells names, addresses and
@@ -144,7 +144,8 @@ def open_page(_facts: HaproxyFacts, config: Config) -> Iterator[Finding]:
         if proxy.stats is None or proxy.disabled or config.mode(proxy) == "tcp" or proxy.stats.auth:
             continue
         fronts = [proxy] if proxy.kind == "frontend" else list(config.feeding(proxy))
-        outside = [a for front in fronts if not front.guarded for bind in front.binds for a in bind.addresses if a.is_remote is not False]
+        open_binds = [bind for front in fronts if not front.guarded for bind in front.binds if not _asks_for_certificate(bind)]
+        outside = [a for bind in open_binds for a in bind.addresses if a.is_remote is not False]
         if not outside or proxy.guarded:
             continue
         writes = _is_always(proxy.stats.admin)
@@ -165,6 +166,11 @@ def open_page(_facts: HaproxyFacts, config: Config) -> Iterator[Finding]:
             + "stats auth NAME:PASSWORD",
             place=place,
         )
+
+
+def _asks_for_certificate(bind: Bind) -> bool:
+    """Whether only clients with a certificate are let in (``verify required``)."""
+    return "required" in bind.options and bind.options[bind.options.index("required") - 1] == "verify"
 
 
 def _open_socket(socket: Socket) -> Iterator[Finding]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 
 from edgekeeper.doctor.check import NO_LINTER, Check, Needs, Page
@@ -19,11 +20,13 @@ SLOW_ELSEWHERE_S = 30.0
 LEASE_S = 40.0
 NERVOUS_S = 0.1
 _HEALTH_PATHS = ("/readyz", "/livez", "/healthz")
+_WITHOUT_ETCD = re.compile(r"\A/\w+/(ping|log)(\?|\Z)|[?&]exclude=etcd(&|\Z)")
+"""Parts of them that say nothing about etcd."""
 
 HAP003_PAGE = Page(
     what="""
 In front of kube-apiservers: a server without `check`; a check that only connects (no `option httpchk`; `tcp-check` without an expected answer;
-`ssl-hello-chk`); an HTTP check of another path than `/readyz`, `/livez` or `/healthz`, or one that expects a refusal (401, 403); an HTTP check
+`ssl-hello-chk`); an HTTP check of another path than `/readyz`, `/livez` or `/healthz` (or of their part `/ping`, or with `exclude=etcd`), or one that expects a refusal (401, 403); an HTTP check
 in plain text (no `check-ssl`) on the port that speaks TLS. A backend without checks that is used only when another has no server left (`use_backend open if { nbsrv(api) eq 0 }`), and
 whose servers that one checks, is right as it is: it fails open. A check of another port, by `external-check` or by an agent is not judged.
 """,
@@ -114,7 +117,7 @@ def blind(facts: HaproxyFacts, config: Config) -> Iterator[Finding]:
 
 
 _Fault = tuple[str, str, Place | None, str]
-_GOOD_CHECK = "check check-ssl verify none inter 1s fastinter 500ms fall 2 rise 3"
+_GOOD_CHECK = "check check-ssl verify none inter 1s fastinter 500ms fall 2 rise 3 on-marked-down shutdown-sessions"
 
 
 def _unchecked(backend: Proxy) -> _Fault | None:
@@ -148,7 +151,7 @@ def _wrong_path(backend: Proxy) -> _Fault | None:
     if probe.kind != "http" or not checked:
         return None
     path = _path(probe.uri)
-    if path.startswith(_HEALTH_PATHS) or "$" in path or "{{" in path or "%" in path:
+    if "$" in path or "{{" in path or "%" in path or (path.startswith(_HEALTH_PATHS) and not _WITHOUT_ETCD.search(path)):
         return None
     place = probe.uri_place or probe.place
     where = place.text() if place else backend.place.text()

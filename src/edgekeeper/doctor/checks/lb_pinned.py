@@ -9,6 +9,7 @@ from edgekeeper.doctor.checks.lb_words import add_to_default_server, names, subj
 from edgekeeper.doctor.facts import HaproxyFacts, HaproxyRuntime, Unknown
 from edgekeeper.doctor.kind import Kind, kind_of
 from edgekeeper.engines.haproxy.cfg_values import Config, Proxy, Server
+from edgekeeper.engines.haproxy.pinned import same_place
 from edgekeeper.engines.haproxy.sess import Session
 from edgekeeper.engines.haproxy.stats import ServerStat
 from edgekeeper.model.finding import Finding, Place, Severity
@@ -146,7 +147,7 @@ def pinned_now(facts: HaproxyFacts, _config: Config) -> Iterator[Finding]:
     """HAP002."""
     for runtime, row in _rows(facts):
         count = _count(runtime, row)
-        if not row.down or not count:
+        if not row.down or row.unresolved or not count:  # what DNS does not name may serve its sessions well
             continue
         yield Finding(
             id="HAP002",
@@ -182,7 +183,7 @@ def soft_maintenance(facts: HaproxyFacts, _config: Config) -> Iterator[Finding]:
     """HAP015."""
     for runtime, row in _rows(facts):
         count = _count(runtime, row)
-        if row.maint and count:
+        if row.maint and not row.unresolved and count:
             yield Finding(
                 id="HAP015",
                 severity=Severity.INFO,
@@ -205,7 +206,9 @@ def _sessions(runtime: HaproxyRuntime, row: ServerStat) -> list[tuple[int, Sessi
     """The sessions on a server in every worker that could be asked, oldest first, each with its worker."""
     if isinstance(runtime.sessions, Unknown):
         return []
-    found = [(pid, s) for pid, many in runtime.sessions.items() for s in many if s.backend == row.backend and s.server == row.server]
+    on_it = [(pid, s) for pid, many in runtime.sessions.items() for s in many if s.backend == row.backend and s.server == row.server]
+    # A server of that name at another address, in a worker of before a reload, is another machine, and nobody judges it.
+    found = [(pid, s) for pid, s in on_it if pid == runtime.info.pid or same_place(s.address, row.address)]
     return sorted(found, key=lambda pair: -(pair[1].age_s or 0.0))
 
 

@@ -153,6 +153,8 @@ class HaproxyHands:
         master = Admin(seat.master)
         try:
             workers = await master.workers()
+            if master.peer_pid not in (pid, None):
+                return f"{seat.master} is that of process {master.peer_pid}, not of {pid}"
             current = next((worker.pid for worker in workers if worker.current), None)
             if current is None:
                 return f"master {pid} has no worker yet"
@@ -217,6 +219,8 @@ def _sense(topology: Topology) -> str | None:
     for service in topology.services:
         if not service.servers:
             return f"service {service.name} has no member; HAProxy would refuse everybody"
+        if not any(server.weight for server in service.servers):
+            return f"every member of {service.name} is drained; HAProxy would refuse everybody"
         names = [server.name for server in service.servers]
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:

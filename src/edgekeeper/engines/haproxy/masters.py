@@ -9,9 +9,10 @@ async def masters_of(pid: int) -> str | None:
     """The master socket (``-S``) of the HAProxy that process ``pid`` is the master or a worker of; None when there is none to see.
 
     The path is one that this process can open: relative ones are taken from the master's folder, and those of a
-    container through the master's root.
+    container through the master's root. The parent is asked first: a worker has its master's command line, but with
+    ``chroot`` (Debian's own haproxy.cfg says it) not its root; the parent of a master is no HAProxy.
     """
-    for candidate in (pid, _parent(pid)):
+    for candidate in (_parent(pid), pid):
         if candidate > 1 and (found := _socket(candidate)) is not None:
             return found
     return None

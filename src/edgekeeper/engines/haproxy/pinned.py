@@ -68,6 +68,10 @@ class Judge:
         self._servers: Mapping[tuple[str, str], ServerStat] = {(s.backend, s.server): s for s in stats.servers}
         self._same = same or {}
 
+    def anew(self, stats: Stats) -> Judge:
+        """The same judge by a newer table of the current worker."""
+        return Judge(stats, self._same)
+
     def server(self, backend: str, server: str) -> ServerStat | None:
         """The row of the current worker that speaks for this server."""
         return self._servers.get((self._same.get(backend, backend), server))

@@ -100,7 +100,8 @@ def _frontend(service: Frontage, features: Features) -> Iterator[str]:
         # Those that take nothing on purpose do not count: nbsrv leaves them out too.
         wanted = sum(1 for server in service.servers if server.weight)
         yield f"    use_backend {service.name}-open if {{ nbsrv({service.name}) eq 0 }} {{ nbsrv({service.name}-patient) eq 0 }}"
-        yield f"    use_backend {service.name}-patient if {{ nbsrv({service.name}) lt {wanted} }}"
+        # A server that comes back is seen by the one backend a moment before the other: where the patient one has nobody yet, nobody is sent there.
+        yield f"    use_backend {service.name}-patient if {{ nbsrv({service.name}) lt {wanted} }} {{ nbsrv({service.name}-patient) gt 0 }}"
     yield f"    default_backend {service.name}"
 
 

@@ -61,8 +61,11 @@ class ServerStat:
 
     @property
     def usable(self) -> bool:
-        """Whether new sessions go to it: not DOWN, MAINT, DRAIN or NOLB. An unknown word counts as not usable."""
-        return _is(self.status, "UP") or self.status == "no check"
+        """Whether new sessions go to it: not DOWN, MAINT, DRAIN, NOLB or of weight 0. An unknown word counts as not usable.
+
+        ``weight 0`` in the configuration leaves the status at ``UP`` (measured on 2.6, 3.0 and 3.2), and HAProxy sends nobody there.
+        """
+        return self.weight != 0 and (_is(self.status, "UP") or self.status == "no check")
 
     @property
     def name(self) -> str:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 
+from edgekeeper.errors import StepFailedError
 from edgekeeper.lab import held
 from edgekeeper.lab.cluster import Cluster, admin, server_at
 from edgekeeper.lab.drill import Case, Drill, Script
 from edgekeeper.lab.outcome import Measured, Side
 from edgekeeper.lab.product import command
-from edgekeeper.lab.proxies import PlainProxy, proxy
+from edgekeeper.lab.proxies import PlainProxy, Proxy, proxy
 from edgekeeper.lab.referee import Promise
 from edgekeeper.lab.stage import Stage
 
@@ -27,17 +29,26 @@ async def swallow(stage: Stage, name: str = "cp1") -> None:
     stage.note(f"{name} becomes a black hole: TCP, TLS and PING are answered, requests are not")
 
 
+async def is_down(edge: Proxy, name: str = "cp1") -> bool:
+    """Whether HAProxy says so."""
+    return (await server_at(edge.socket, name))[1].startswith("DOWN")
+
+
 def blackhole(*, directive: bool = False) -> Script:
     """Three servers, nine warm clients and some fresh ones; cp1 stops answering requests and goes on answering PING."""
 
     async def script(stage: Stage) -> Measured:
         cluster = Cluster(stage)
         await cluster.start()
-        await proxy(cluster, directive=directive).up()
+        edge = proxy(cluster, directive=directive)
+        await edge.up()
         seconds = 8.0 if stage.quick or stage.side is Side.PRODUCT else 14.0
         load = await cluster.hold(fresh=5, duration=AT_S + seconds)
         await load.at(AT_S)
         await swallow(stage)
+        with contextlib.suppress(StepFailedError):
+            await stage.until("HAProxy says that cp1 is DOWN", lambda: is_down(edge), every=0.02, timeout_s=seconds)
+            stage.note("HAProxy says that cp1 is DOWN")
         return cluster.measured(await load.finish())
 
     return script
@@ -124,11 +135,7 @@ def guarded(*, shallow: bool = False) -> Script:
         await swallow(stage)
         if shallow:
             return cluster.measured(await load.finish())
-
-        async def down() -> bool:
-            return (await server_at(edge.socket, "cp1"))[1].startswith("DOWN")
-
-        took = await stage.until("HAProxy says that cp1 is DOWN", down, every=0.02)
+        took = await stage.until("HAProxy says that cp1 is DOWN", lambda: is_down(edge), every=0.02)
         at = load.started + AT_S + took
         stage.note("HAProxy says that cp1 is DOWN; it ends no session by itself")
         found = await load.finish()

@@ -7,9 +7,9 @@ import signal
 import time
 
 from edgekeeper.lab import held
-from edgekeeper.lab.cluster import WEB, Cluster, server_at
+from edgekeeper.lab.cluster import WEB, Cluster
 from edgekeeper.lab.drill import Case, Drill
-from edgekeeper.lab.drills.pinned import AT_S, CUT_ONCE, DETECTION_S, LEAST, swallow
+from edgekeeper.lab.drills.pinned import AT_S, CUT_ONCE, DETECTION_S, LEAST, is_down, swallow
 from edgekeeper.lab.faults import engines_in
 from edgekeeper.lab.outcome import Measured
 from edgekeeper.lab.proxies import PlainProxy, ProductProxy, proxy
@@ -114,11 +114,7 @@ async def reload_down(stage: Stage) -> Measured:
     edge = proxy(cluster, directive=True, inter="1s", fall=2)
     await edge.up()
     await swallow(stage)
-
-    async def down() -> bool:
-        return (await server_at(edge.socket, "cp1"))[1].startswith("DOWN")
-
-    await stage.until("HAProxy says that cp1 is DOWN", down)
+    await stage.until("HAProxy says that cp1 is DOWN", lambda: is_down(edge))
     await asyncio.sleep(1.0)
     load = await cluster.hold(clients=0, fresh=80, duration=5.0)
     await load.at(AT_S)

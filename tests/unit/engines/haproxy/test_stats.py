@@ -52,6 +52,7 @@ def test_which_words_mean_down() -> None:
     assert not ServerStat("b", "s", "MAINT (via b/s)").unresolved
     usable = [text for text in ("UP", "UP 2/3", "no check", "DRAIN", "NOLB", "DOWN", "MAINT", "?") if ServerStat("b", "s", text).usable]
     assert usable == ["UP", "UP 2/3", "no check"]
+    assert not ServerStat("b", "s", "UP", weight=0).usable
 
 
 def test_a_check_in_progress_is_the_check_before() -> None:

@@ -47,7 +47,7 @@ class ServerTls(Section):
 
 
 class Timeouts(Section):
-    """Idle times. They never end the wait for a hung server: its client's keep-alives refresh them."""
+    """Idle times. They never end the wait for a hung server: its client sends PINGs that refresh them."""
 
     connect: Duration | None = Field(
         None,

@@ -274,7 +274,8 @@ class TestSupervisor:
                 await rig.abandon()
                 async with rig.running() as second:
                     await rig.until(lambda: second.adopted, "it is adopted")
-                    await rig.want(first)
+                    second.want(first)
+                    await rig.until(lambda: rig.in_force(first) and not second.state.refused, "it is in force, on a busy machine at the second try", 45)
                     assert await rig.held() == {"ns-a", "ns-b"}
                     assert len(rig.pids()) == 1
                     assert rig.crew.applying is None

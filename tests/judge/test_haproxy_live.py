@@ -124,6 +124,15 @@ def test_when_all_hang_new_clients_are_let_through_and_when_one_is_well_they_go_
     assert who(port) == {"web-b"}, "the patient backend sends nobody to the one that still hangs"
 
 
+def test_a_server_moves_to_ipv6_and_one_comes_there(haproxy: Haproxy) -> None:
+    old = wanted(haproxy, "tcp", (Member("web-a", "127.0.0.1", 9), Member("", "127.0.0.1", 9)), free_port())
+    port = int(old.services[0].binds[0].address.rpartition(":")[2])
+    seat, pid = haproxy.start(old)
+    new = wanted(haproxy, "tcp", (Member("web-a", "::1", 9), Member("", "2001:db8::9", 9)), port)
+    changed(haproxy, old, new, seat)
+    assert haproxy.reload(new, seat, pid) is None
+
+
 @pytest.mark.root
 def test_workers_that_become_another_user_reload_and_change_as_others_do(haproxy: Haproxy, server: Maker) -> None:
     a = server("web-a")

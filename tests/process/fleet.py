@@ -45,8 +45,7 @@ class Loop:
 
     def close(self) -> None:
         async def end() -> None:
-            for _ in range(3):  # who was just accepted gets to its first line, whose end closes it
-                await asyncio.sleep(0)
+            await asyncio.sleep(0.05)  # who was just accepted gets to its first line, whose end closes it
             tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
             for task in tasks:
                 task.cancel()

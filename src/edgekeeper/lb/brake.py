@@ -22,7 +22,7 @@ _DEAD = (Condition.DOWN, Condition.MAINT)
 class Manner:
     """How to sweep: ``twins`` are backends and the backend whose checks judge them.
 
-    Sessions in a twin are ended once another server of the judging backend is up for ``settle_s`` seconds without interruption.
+    Sessions in a twin are ended once their server has been dead, and another server of the judging backend up, for ``settle_s`` seconds without interruption.
     ``cuts_itself`` is whether this HAProxy was shown to cut the sessions of a server that goes DOWN.
     """
 
@@ -44,32 +44,32 @@ class Cut:
 
 
 @dataclass(frozen=True, slots=True)
-class Swept:
-    """Since when each server is up without interruption, and what to end now."""
+class Since:
+    """Since when, without interruption: servers are up, are dead, and are in the configuration no more. Empty after a time in which nothing was seen."""
 
-    up_since: Mapping[Key, float]
+    up: Mapping[Key, float] = field(default_factory=dict)
+    dead: Mapping[Key, float] = field(default_factory=dict)
+    left: Mapping[Key, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Swept:
+    """What is known for the next picture, what to end now, and what the brake holds back (sentences)."""
+
+    since: Since
     cuts: tuple[Cut, ...]
     held: tuple[str, ...] = ()
-    """What the brake holds back, as sentences."""
-    left_since: Mapping[Key, float] = field(default_factory=dict)
-    """Since when each server that old workers have sessions on is in the configuration no more."""
 
 
-def sweep(
-    up_since: Mapping[Key, float],
-    servers: tuple[Seen, ...],
-    worker: int,
-    manner: Manner,
-    now: float,
-    left: tuple[Seen, ...] = (),
-    left_since: Mapping[Key, float] | None = None,
-) -> Swept:
+def sweep(since: Since, servers: tuple[Seen, ...], worker: int, manner: Manner, now: float, left: tuple[Seen, ...] = ()) -> Swept:
     """What to end, for one full picture of all workers; ``worker`` is the pid of the current one, which alone runs checks.
 
-    ``up_since`` and ``left_since`` are of the picture before; empty after a time in which nothing could be seen. ``left`` are the servers
-    that only old workers have (or have at another address).
+    ``since`` is of the picture before. ``left`` are the servers that only old workers have (or have at another address).
+    A twin's sessions are ended once their server has been dead, and another one up, for ``settle_s``: when slow servers fall one
+    after the other, the next one still counts as up for up to a second, and a client must not be cut for that (seen in the lab).
     """
-    up = {s.key: up_since.get(s.key, now) for s in servers if s.condition is Condition.UP}
+    up = {s.key: since.up.get(s.key, now) for s in servers if s.condition is Condition.UP}
+    dead_since = {s.key: since.dead.get(s.key, now) for s in servers if s.condition in _DEAD}
     dead = {s.key: s.condition for s in servers if s.condition in _DEAD}
     cuts: list[Cut] = []
     held: list[str] = []
@@ -81,24 +81,29 @@ def sweep(
         with_some = tuple(pid for pid, number in server.sessions if number)
         if server.backend in manner.twins:
             settled = [key for key, began in up.items() if key[0] == judge[0] and key != judge and now - began >= manner.settle_s]
-            if settled:
+            if settled and now - dead_since[judge] >= manner.settle_s:
                 cuts.append(Cut(*server.key, with_some, f"{verdict} and {settled[0][1]} has been up for {manner.settle_s:g} s: its sessions in {name} end"))
             else:
-                held.append(f"{verdict}, but no other server of {judge[0]} has been up for {manner.settle_s:g} s: {server.total} sessions in {name} stay")
+                what = (
+                    f"it may be one of many: for {manner.settle_s:g} s"
+                    if settled
+                    else f"but no other server of {judge[0]} has been up for {manner.settle_s:g} s:"
+                )
+                held.append(f"{verdict}, {what} {server.total} sessions in {name} stay")
             continue
         old = tuple(pid for pid in with_some if pid != worker)
         if old:
             cuts.append(Cut(*server.key, old, f"{verdict}, and workers from before a reload run no checks: their sessions end"))
         if not manner.cuts_itself and worker in with_some:
             cuts.append(Cut(*server.key, (worker,), f"{verdict}, and this HAProxy was seen not to cut by itself: its sessions end"))
-    since = {s.key: (left_since or {}).get(s.key, now) for s in left}
+    left_since = {s.key: since.left.get(s.key, now) for s in left}
     for server in left:
         name, backend = "/".join(server.key), manner.twins.get(server.backend, server.backend)
         verdict = f"the configuration has no {name} any more"
         others = [key for key, began in up.items() if key[0] == backend and now - began >= manner.settle_s]
         if not others:
             held.append(f"{verdict}, but no server of {backend} has been up for {manner.settle_s:g} s: {server.total} sessions stay")
-        elif now - since[server.key] >= manner.settle_s:
+        elif now - left_since[server.key] >= manner.settle_s:
             workers = tuple(pid for pid, number in server.sessions if number)
             cuts.append(Cut(*server.key, workers, f"{verdict}, nobody checks it, and {others[0][1]} is up: its sessions in old workers end", left=True))
-    return Swept(up, tuple(cuts), tuple(held), since)
+    return Swept(Since(up, dead_since, left_since), tuple(cuts), tuple(held))

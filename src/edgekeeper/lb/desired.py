@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from edgekeeper.config.lb import Lb
 from edgekeeper.engines.haproxy.detection import worst
 from edgekeeper.engines.haproxy.stats import Stats
 from edgekeeper.engines.haproxy.topology import CHECK_TIMEOUT_S, Frontage, Topology
@@ -102,6 +103,12 @@ def alarms(stats: Stats | None, workers: int, topology: Topology | None) -> dict
     if workers > MANY_WORKERS:
         out["old workers"] = f"{workers} workers of before a reload still hold connections; they end after hard_stop_after at the latest"
     return out
+
+
+def files(lb: Lb) -> tuple[str, ...]:
+    """The files beside the config that HAProxy reads: certificates and CAs."""
+    named = [service.certificate for service in lb.services] + [service.server_tls.ca_file for service in lb.services if service.server_tls is not None]
+    return tuple(dict.fromkeys(name for name in named if name is not None))
 
 
 def stale(raised: Iterable[str], gone: Iterable[str]) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from edgekeeper.engines.haproxy.admin import Admin
 from edgekeeper.engines.haproxy.logline import parse_log, was_cut
 from edgekeeper.engines.haproxy.topology import Topology, build
 from edgekeeper.errors import EdgekeeperError, RefusedError
-from edgekeeper.host.watch import fingerprint
+from edgekeeper.host.watch import changes, fingerprint
 from edgekeeper.lb import canary, desired
 from edgekeeper.lb.build import Build, detect
 from edgekeeper.lb.inputs import Inputs
@@ -126,12 +126,20 @@ class LbRole:
         self.supervisor.want(topology, urgent=urgent)
 
     def topology(self) -> Topology:
-        """The topology of what is known now; RefusedError when a service has no members."""
-        empty = next((name for name, members in self.inputs.members.items() if not members), None)
-        if empty is not None:
-            msg = f"service {empty}: {self.inputs.followers[empty].why}"
+        """The topology of what is known now; RefusedError when there is nothing to serve, or something that is served would be lost."""
+        members = self.inputs.members
+        running = self.supervisor.actor.running_intent()
+        empty = tuple(name for name, found in members.items() if not found)
+        lost = next((name for name in empty if running is not None and any(service.name == name for service in running.services)), None)
+        if lost is not None or len(empty) == len(members):
+            name = lost or empty[0]
+            msg = f"service {name}: {self.inputs.followers[name].why}"
             raise RefusedError(msg)
-        return build(self.lb, self.inputs.members, self.inputs.patiences.timeouts)
+        # One whose members nobody has ever known must not keep the others from being served.
+        told = "; ".join(f"{name} is left out until it has members: {self.inputs.followers[name].why}" for name in empty)
+        self.alarms.set("services without members", told or None)
+        lb = self.lb.model_copy(update={"services": tuple(service for service in self.lb.services if service.name not in empty)})
+        return build(lb, members, self.inputs.patiences.timeouts)
 
     def _new_inputs(self) -> Inputs:
         return Inputs(self.lb, self.state, self.clock, self.journal, self.alarms, self.want)
@@ -149,9 +157,15 @@ class LbRole:
             self.want(urgent=urgent)
             works = {f"the members of {name}": follower.follow for name, follower in inputs.followers.items()}
             works |= {f"the host names of {name}": follower.follow_names for name, follower in inputs.followers.items()}
+            works["the certificates"] = self._follow_files
             self._watchers += watched(self.alarms, works)
 
         self._watchers = watched(self.alarms, {"inputs": begin})
+
+    async def _follow_files(self) -> None:
+        """HAProxy reads certificates at a start or a reload only; one that is half-written is refused by its check, and asked about again."""
+        async for _ in changes(desired.files(self.lb)):
+            self.supervisor.doubt("a certificate or CA file was renewed")
 
     # watching the engine ------------------------------------------------------------------
 

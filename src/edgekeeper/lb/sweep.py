@@ -11,7 +11,6 @@ from edgekeeper.engines.haproxy.look import Picture
 from edgekeeper.errors import EdgekeeperError
 from edgekeeper.lb import brake
 from edgekeeper.lb.brake import Manner
-from edgekeeper.lb.decide import Key
 from edgekeeper.lb.scene import Ended, Scene, View, end_left, end_sessions
 from edgekeeper.log import Event, emit
 from edgekeeper.model.entry import Entry
@@ -40,8 +39,7 @@ class Sweeper:
         self._scene = Scene(admin, clock)
         self._clock = clock
         self._journal = journal
-        self._up_since: Mapping[Key, float] = {}
-        self._left_since: Mapping[Key, float] = {}
+        self._since = brake.Since()
         self._cuts: deque[tuple[float, int]] = deque(maxlen=4096)
         self._vain: dict[tuple[str, str, tuple[int, ...]], float] = {}
 
@@ -57,12 +55,11 @@ class Sweeper:
             view = await self._scene.see()
         except EdgekeeperError:
             self.picture = None
-            self._up_since, self._left_since = {}, {}  # what could not be watched has to settle anew
+            self._since = brake.Since()  # what could not be watched has to settle anew
             raise
         now = self._clock.monotonic()
-        found = brake.sweep(self._up_since, view.servers, view.worker, self.manner, now, view.left, self._left_since)
-        self._left_since = found.left_since
-        self._up_since, self.held, self.gaps, self.picture = found.up_since, found.held, view.gaps, view.picture
+        found = brake.sweep(self._since, view.servers, view.worker, self.manner, now, view.left)
+        self._since, self.held, self.gaps, self.picture = found.since, found.held, view.gaps, view.picture
         self._vain = {cut: at for cut, at in self._vain.items() if now - at < AGAIN_S}
         total = 0
         for cut in found.cuts:

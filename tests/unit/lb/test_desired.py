@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.fakes.haproxy import topology
+from tests.fakes.haproxy import lb, topology
 
 from edgekeeper.engines.haproxy.stats import ServerStat, Stats
 from edgekeeper.engines.haproxy.topology import CHECK_TIMEOUT_S, Topology
-from edgekeeper.lb.desired import FORGOTTEN_S, MANY_WORKERS, MOST_S, advice, alarms, detection, manner, patience, readiness, stale
+from edgekeeper.lb.desired import FORGOTTEN_S, MANY_WORKERS, MOST_S, advice, alarms, detection, files, manner, patience, readiness, stale
 
 ASKED = {"health": {"path": "/healthz"}}
 
@@ -93,3 +93,9 @@ def test_alarms_of_a_service_that_is_gone_do_not_stay() -> None:
     now = ["web membership", "web-2 membership", "watcher the members of web", "watcher the host names of web", "config", "web"]
     assert stale(now, {"web"}) == ("web membership", "watcher the members of web", "watcher the host names of web")
     assert stale(now, ()) == ()
+
+
+def test_the_files_that_haproxy_reads_beside_its_own() -> None:
+    tls = {"kind": "http", "certificate": "/tls/web.pem", "server_tls": {"ca_file": "/tls/ca.crt"}}
+    assert files(lb(tls, {**tls, "certificate": "/tls/other.pem"}, {})) == ("/tls/web.pem", "/tls/other.pem", "/tls/ca.crt")
+    assert files(lb({}, {"kind": "kube-apiserver", "server_tls": {}})) == ()

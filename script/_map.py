@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import sys
 import tomllib
@@ -18,6 +19,7 @@ BEGIN = "<!-- map: written by script/docs from the import contracts, do not edit
 END = "<!-- end of map -->"
 
 
+@functools.cache
 def contract(kind: str, root: Path = ROOT) -> dict[str, object]:
     """The import contract of a type (layers, forbidden, ...), the first one where there are several."""
     project = tomllib.loads((root / "pyproject.toml").read_text())
@@ -37,11 +39,13 @@ def matches(pattern: str, module: str) -> bool:
     return re.fullmatch(r"\.".join(parts) + r"(\..+)?", module) is not None
 
 
+@functools.cache
 def is_pure(module: str) -> bool:
     """Whether the purity contract holds for a module (given with its full name)."""
     return any(matches(pattern, module) for pattern in contract("forbidden")["source_modules"])
 
 
+@functools.cache
 def modules() -> dict[str, Path]:
     """Every module of the package by its full name; a folder is named without ``__init__``."""
     found = {}
@@ -51,9 +55,15 @@ def modules() -> dict[str, Path]:
     return found
 
 
+@functools.cache
+def docstring(path: Path) -> str:
+    """A module's docstring; empty when it has none."""
+    return ast.get_docstring(ast.parse(path.read_text())) or ""
+
+
 def sentence(path: Path) -> str:
     """The first paragraph of a module's docstring, up to its first full stop."""
-    text = ast.get_docstring(ast.parse(path.read_text())) or ""
+    text = docstring(path)
     first = " ".join(text.split("\n\n", maxsplit=1)[0].split())
     return re.split(r"(?<=[a-z0-9)`])\.(?:\s|$)", first, maxsplit=1)[0].rstrip(".").replace("|", "\\|")
 

@@ -14,7 +14,7 @@ from hypothesis import settings
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it, and so would all that tests start
 
-settings.register_profile("every change", max_examples=50, deadline=None)
+settings.register_profile("every change", max_examples=30, deadline=None)
 settings.register_profile("deep", max_examples=1000, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "every change"))
 

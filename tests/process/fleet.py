@@ -50,8 +50,9 @@ class Loop:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-            for _ in range(3):
-                await asyncio.sleep(0)
+            for transport in list(getattr(self._loop, "_transports", {}).values()):  # whoever was accepted in the meantime
+                transport.abort()
+            await asyncio.sleep(0.01)
 
         self.do(end())
         self._loop.call_soon_threadsafe(self._loop.stop)

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from edgekeeper.host import owner
+from edgekeeper.host import owner, sockdiag
 
 HOLD = "import socket,sys; s=socket.create_server((sys.argv[1],int(sys.argv[2]))); print('ok', flush=True); sys.stdin.read()"
 
@@ -65,3 +65,30 @@ def test_a_listener_is_found_with_one_look_at_the_kernels_table(monkeypatch: pyt
         assert owner.owns(os.getpid(), "127.0.0.1", port, "tcp")
         assert not owner.owns(os.getppid(), "127.0.0.1", port, "tcp")
     assert owner.holder("127.0.0.1", port, "tcp") is None
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1", "0.0.0.0", "::"])
+@pytest.mark.parametrize("kind", ["tcp", "udp"])
+def test_netlink_and_the_tables_of_proc_say_the_same(host: str, kind: str) -> None:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM if kind == "tcp" else socket.SOCK_DGRAM) as bound:
+        bound.bind((host, 0))
+        if kind == "tcp":
+            bound.listen()
+        port = bound.getsockname()[1]
+        name = f"{kind}6" if ":" in host else kind
+        asked, listed = owner._diagnosed(name, port), owner._listed(os.getpid(), name, port)
+        assert [(row[1], row[3], row[9]) for row in asked] == [(row[1], row[3], row[9]) for row in listed]
+        assert len(asked) == 1
+        assert owner.owns(os.getpid(), host, port, kind)
+        assert owner.all_his([os.getpid()], host, port, kind)
+    assert not owner.owns(os.getpid(), host, port, kind)
+
+
+def test_where_the_kernel_does_not_tell_the_tables_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object) -> list[sockdiag.Bound]:
+        raise OSError(2, "No such file or directory")
+
+    monkeypatch.setattr(sockdiag, "sockets", refused)
+    with socket.create_server(("127.0.0.1", 0)) as mine:
+        assert owner.owns(os.getpid(), "127.0.0.1", mine.getsockname()[1], "tcp")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import importlib.util
 import re
 import tomllib
@@ -39,7 +38,7 @@ def promised_pure() -> list[str]:
         folder = parts[1] if len(parts) > 1 else ""
         if folder in EFFECTS:
             continue
-        says_so = re.search(r"\bPure\b", ast.get_docstring(ast.parse(path.read_text())) or "") is not None
+        says_so = re.search(r"\bPure\b", code_map.docstring(path)) is not None
         in_pure_folder = folder == "model" or (folder == "config" and path.stem != "load")
         if (says_so or path.stem in PURE_NAMES or in_pure_folder or module in ALSO_PURE) and module != "edgekeeper.config":
             found.append(module)

@@ -32,7 +32,7 @@ SCENARIOS = {
     "steer": ("  restart: steer\n", "listener"),
 }
 EVERY = int(os.environ.get("EK_INTERRUPT_EVERY", "4"))
-"""Every so many steps are tried here; ``script/interrupt`` tries them all."""
+"""Every so many steps are tried here; with ``EK_INTERRUPT_EVERY=1`` all of them."""
 
 
 def _change(made: Edge, kind: str, run: subprocess.Popen[bytes]) -> None:

@@ -69,8 +69,8 @@ def test_whatever_the_config_accepts_means_the_same_in_the_running_haproxy(hapro
     @given(configs())
     def check(config):
         topology = with_files(made(*config, [free_port() for _ in range(3)]), pem)
-        seat, _ = haproxy.start(topology)
         try:
+            seat, _ = haproxy.start(topology)
             listed = stats.parse_servers_state(haproxy.ask(seat, "show servers state"))
             assert difference(topology, listed) is None
             assert {(row.backend, row.server) for row in listed} == set(wanted(topology))

@@ -7,6 +7,7 @@ removed, or has another address now) is never called pinned.
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -118,12 +119,20 @@ def twins(stats: Stats) -> dict[str, str]:
     return found
 
 
+def _one_way(host: str) -> str:
+    """An address written one way: an IPv4-mapped one has two."""
+    try:
+        return str(ipaddress.ip_address(host))
+    except ValueError:
+        return host
+
+
 def same_place(one: str, other: str) -> bool:
     """Whether two ways of writing ``host:port`` may be the same place; what one of them does not tell counts as the same."""
     (host, port), (other_host, other_port) = split_address(one), split_address(other)
     if not host or not other_host:
         return True
-    return host == other_host and (not port or not other_port or port == other_port)
+    return _one_way(host) == _one_way(other_host) and (not port or not other_port or port == other_port)
 
 
 def rows(judge: Judge, sessions: Mapping[int, Iterable[Session]], workers: Iterable[Worker], names: Mapping[str, str] | None = None) -> Iterator[Row]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from tests.fakes.haproxy import CASES, configs, load_case, made
 
 from edgekeeper.engines.haproxy import hands, stats
@@ -20,7 +20,9 @@ from edgekeeper.model.backend import Member
 from .haproxies import Haproxy, free_port
 
 pytestmark = pytest.mark.engine
-SLOW = settings(deadline=None, suppress_health_check=list(HealthCheck))
+SLOW = settings(
+    deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.explicit, Phase.generate]
+)  # a smaller example is not worth minutes of starting engines
 
 
 @pytest.fixture

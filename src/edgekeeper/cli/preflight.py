@@ -32,7 +32,7 @@ def warnings(root: Root, node: str) -> list[str]:
     if root.dns:
         listens += [*root.dns.listen, *root.dns.tls.dot, *root.dns.tls.doh, *root.dns.tls.doq, *root.dns.tls.doh3]
     if root.lb:
-        listens += [listen for service in root.lb.services for listen in service.listen]
+        listens += [listen for service in root.lb.services if not service.transparent for listen in service.listen]
     hosts = dict.fromkeys(split_host_port(listen)[0] for listen in listens)
     out += [f"{host} is not an address of this machine; whether it can be listened on is not judged here" for host in hosts if _absent(host)]
     out += [f"{what}: {file} is not on this machine; it is not judged here" for what, file in _files(root) if not Path(file).exists()]

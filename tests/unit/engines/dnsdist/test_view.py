@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from ipaddress import ip_address
 
 import pytest
 from hypothesis import given
@@ -74,10 +75,11 @@ def test_another_id_is_a_difference_and_an_unknown_one_is_not():
 
 
 def test_an_address_is_the_same_however_it_is_written():
-    mapped = build(DNS, (Member("ns-a", "::ffff:c000:201", 53),), (), NEW)
+    host = str(ip_address("::ffff:c000:201"))  # as the config reads it; Python writes it with dots from 3.13 on
+    mapped = build(DNS, (Member("ns-a", host, 53),), (), NEW)
     held = parse(answer(servers=[{"name": "ns-a", "address": "[::ffff:192.0.2.1]:53", "pools": ["authoritative", "resolver", "retry", "retry-stream"]}]))
     assert held is not None
-    assert held.servers[0].address == mapped.backends[0].address == "[::ffff:c000:201]:53"
+    assert held.servers[0].address == mapped.backends[0].address == f"[{host}]:53"
     assert parse('{"servers": [{"address": "odd"}, {"address": "127.0.0.1:53"}]}') == EngineView(
         servers=(Server("", "", "odd", (), "", 0, 0), Server("", "", "127.0.0.1:53", (), "", 0, 0))
     )

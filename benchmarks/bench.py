@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import statistics
 import subprocess
 import sys
@@ -93,21 +92,7 @@ def idle(seconds: float = 20) -> list[Row]:
     with tempfile.TemporaryDirectory() as folder, edge(Path(folder)) as made:
         run = made.run()
         made.wait_ready()
-        time.sleep(2)
-        before, begun = _cpu(run.pid), time.monotonic()
-        time.sleep(seconds)
-        share = 100 * (_cpu(run.pid) - before) / (time.monotonic() - begun)
-        text = Path(f"/proc/{run.pid}/status").read_text()
-        memory = int(next(line for line in text.splitlines() if line.startswith("VmRSS")).split()[1]) / 1024
-    return [
-        ("idle dns supervisor, CPU", f"{share:.2f} % of a core over {seconds:g} s", "under 1 %", share < 1),
-        ("idle dns supervisor, memory", f"{memory:.0f} MiB resident", "under 80 MiB", memory < 80),
-    ]
-
-
-def _cpu(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        return lb.idle_rows("dns", run.pid, seconds)
 
 
 def main() -> int:

@@ -74,15 +74,20 @@ def idle(seconds: float = 20) -> list[Row]:
     with tempfile.TemporaryDirectory() as folder, fleet(Path(folder)) as made:
         run = made.run()
         made.wait_up()
-        time.sleep(2)
-        before, begun = _cpu(run.pid), time.monotonic()
-        time.sleep(seconds)
-        share = 100 * (_cpu(run.pid) - before) / (time.monotonic() - begun)
-        text = Path(f"/proc/{run.pid}/status").read_text()
-        memory = int(next(line for line in text.splitlines() if line.startswith("VmRSS")).split()[1]) / 1024
+        return idle_rows("lb", run.pid, seconds)
+
+
+def idle_rows(role: str, pid: int, seconds: float) -> list[Row]:
+    """What an idle supervisor takes of a core and of the memory."""
+    time.sleep(2)
+    before, begun = _cpu(pid), time.monotonic()
+    time.sleep(seconds)
+    share = 100 * (_cpu(pid) - before) / (time.monotonic() - begun)
+    text = Path(f"/proc/{pid}/status").read_text()
+    memory = int(next(line for line in text.splitlines() if line.startswith("VmRSS")).split()[1]) / 1024
     return [
-        ("idle lb supervisor, CPU", f"{share:.2f} % of a core over {seconds:g} s", "under 1 %", share < 1),
-        ("idle lb supervisor, memory", f"{memory:.0f} MiB resident", "under 80 MiB", memory < 80),
+        (f"idle {role} supervisor, CPU", f"{share:.2f} % of a core over {seconds:g} s", "under 1 %", share < 1),
+        (f"idle {role} supervisor, memory", f"{memory:.0f} MiB resident", "under 80 MiB", memory < 80),
     ]
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from edgekeeper.errors import UsageError
+
 if TYPE_CHECKING:
     import typer
 
@@ -25,6 +27,14 @@ class Settings:
         from edgekeeper.config.load import find, load
 
         return load(find(path or self.config))
+
+    def load_role(self, role: str) -> Loaded:
+        """The config, which must have the section of this role; UsageError when it has not."""
+        loaded = self.load()
+        if getattr(loaded.root, role) is None:
+            msg = f"{loaded.file} has no {role} section; add one, `edgekeeper init --role {role}` shows how"
+            raise UsageError(msg)
+        return loaded
 
     def this_node(self, loaded: Loaded) -> str:
         """This node's name by --node, the config or the host name; UsageError when it is none of ``nodes:``."""

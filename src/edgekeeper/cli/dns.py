@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -10,21 +10,10 @@ from edgekeeper.cli.context import settings
 from edgekeeper.cli.output import Format, complain, say, say_block, say_json, table
 from edgekeeper.errors import UsageError
 
-if TYPE_CHECKING:
-    from edgekeeper.config.load import Loaded
-
 app = typer.Typer(help="dnsdist under supervision.")
 
 WAIT_S = 15.0
 """How long ``drain`` waits until the engine shows it."""
-
-
-def _loaded(ctx: typer.Context) -> Loaded:
-    loaded = settings(ctx).load()
-    if loaded.root.dns is None:
-        msg = f"{loaded.file} has no dns section; add one, `edgekeeper init` shows how"
-        raise UsageError(msg)
-    return loaded
 
 
 @app.command()
@@ -41,7 +30,7 @@ def render(
 
     from edgekeeper.dns.preview import preview
 
-    loaded = _loaded(ctx)
+    loaded = settings(ctx).load_role("dns")
     found = asyncio.run(preview(loaded.root, ask=ask))
     for note in found.notes:
         complain(f"note: {note}")
@@ -75,7 +64,7 @@ def run(
     from edgekeeper.cli.run import LISTEN, start
     from edgekeeper.dns.role import make
 
-    loaded = _loaded(ctx)
+    loaded = settings(ctx).load_role("dns")
     out = (api_key_out, _group(api_key_group)) if api_key_out is not None else None
     start(settings(ctx), loaded, {"dns": partial(make, api_key_out=out)}, LISTEN["dns"])
 
@@ -99,7 +88,7 @@ def members(ctx: typer.Context, output: Annotated[Format, typer.Option("-o", "--
 
     from edgekeeper.dns.compare import compare
 
-    rows, notes = asyncio.run(compare(_loaded(ctx).root))
+    rows, notes = asyncio.run(compare(settings(ctx).load_role("dns").root))
     if output is Format.JSON:
         say_json({"members": [row.__dict__ if hasattr(row, "__dict__") else _fields(row) for row in rows], "notes": list(notes)})
         return
@@ -138,7 +127,7 @@ def _change(ctx: typer.Context, name: str, *, drain: bool, force: bool) -> None:
 
     from edgekeeper.dns.maintain import change
 
-    said = asyncio.run(change(_loaded(ctx).root, name, drain=drain, force=force, wait_s=WAIT_S))
+    said = asyncio.run(change(settings(ctx).load_role("dns").root, name, drain=drain, force=force, wait_s=WAIT_S))
     say(said)
 
 
@@ -162,7 +151,7 @@ def flush(
     except ValueError as err:
         msg = f"{err}; nothing was flushed"
         raise UsageError(msg) from err
-    root = _loaded(ctx).root
+    root = settings(ctx).load_role("dns").root
 
     async def work() -> None:
         engine = await running(root)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -13,21 +13,10 @@ from edgekeeper.cli.lb_sessions import sessions
 from edgekeeper.cli.output import complain, say, say_block
 from edgekeeper.errors import UsageError
 
-if TYPE_CHECKING:
-    from edgekeeper.config.load import Loaded
-
 app = typer.Typer(help="HAProxy under supervision, and no client left on a dead server.")
 app.command()(audit)
 app.command()(sessions)
 app.command()(guard)
-
-
-def _loaded(ctx: typer.Context) -> Loaded:
-    loaded = settings(ctx).load()
-    if loaded.root.lb is None:
-        msg = f"{loaded.file} has no lb section; add one, `edgekeeper init --role lb` shows how"
-        raise UsageError(msg)
-    return loaded
 
 
 @app.command()
@@ -41,7 +30,7 @@ def render(
 
     from edgekeeper.lb.preview import preview
 
-    loaded = _loaded(ctx)
+    loaded = settings(ctx).load_role("lb")
     found = asyncio.run(preview(loaded.root, ask=ask))
     for note in found.notes:
         complain(f"note: {note}")
@@ -65,4 +54,4 @@ def run(ctx: typer.Context) -> None:
     """Supervise HAProxy until TERM (stops it) or QUIT (leaves it for the next supervisor); HUP reads the config again."""
     from edgekeeper.cli.run import LISTEN, maker, start
 
-    start(settings(ctx), _loaded(ctx), {"lb": maker("lb")}, LISTEN["lb"])
+    start(settings(ctx), settings(ctx).load_role("lb"), {"lb": maker("lb")}, LISTEN["lb"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from edgekeeper.config.lb import Lb
@@ -103,6 +103,27 @@ def alarms(stats: Stats | None, workers: int, topology: Topology | None) -> dict
     if workers > MANY_WORKERS:
         out["old workers"] = f"{workers} workers of before a reload still hold connections; they end after hard_stop_after at the latest"
     return out
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """Which services can be served now, by name; ``refusal`` names the one because of which nothing may change; ``left_out`` those that wait."""
+
+    names: tuple[str, ...]
+    left_out: tuple[str, ...] = ()
+    refusal: str | None = None
+
+
+def served(counts: Mapping[str, int], running: Iterable[str]) -> Served:
+    """Of all services with the number of their known members, those to be served. ``running`` are the services of the running engine.
+
+    One whose members nobody has ever known must not keep the others from being served; one that is served now must not be lost for it.
+    """
+    names, empty = tuple(n for n, count in counts.items() if count), tuple(n for n, count in counts.items() if not count)
+    lost = next((name for name in empty if name in set(running)), None)
+    if lost is None and not names:
+        lost = next(iter(empty), None)
+    return Served(names, empty, lost)
 
 
 def files(lb: Lb) -> tuple[str, ...]:

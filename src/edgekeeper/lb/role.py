@@ -18,11 +18,10 @@ from edgekeeper.lb.inputs import Inputs
 from edgekeeper.lb.report import Report
 from edgekeeper.lb.sweep import Sweeper
 from edgekeeper.log import Event, emit
-from edgekeeper.model.entry import Entry
 from edgekeeper.model.verdict import Health, Verdict
 from edgekeeper.ops.alarms import Alarms
 from edgekeeper.ops.status import RoleStatus
-from edgekeeper.runtime import Ground, cancelled, restart_needed, watched
+from edgekeeper.runtime import Ground, accepted, cancelled, watched
 from edgekeeper.supervise.act import Actor
 from edgekeeper.supervise.crew import Crew
 from edgekeeper.supervise.enginelog import follow
@@ -84,15 +83,11 @@ class LbRole:
 
     def reload(self, fresh: Root | EdgekeeperError) -> None:
         """Take another config; with a mistake in it, the one before stays."""
-        if isinstance(fresh, EdgekeeperError) or fresh.lb is None:
-            why = str(fresh).replace("\n", "; ") if isinstance(fresh, EdgekeeperError) else "the config has no lb section any more; stop this role to end it"
-            self.alarms.set("config", f"{why}; the configuration before stays")
-            self.journal.write(Entry("lb", Event.CONFIG_REFUSED, "config", "refuse", f"{why}; the configuration before stays"))
+        root = accepted("lb", self.root, fresh, self.alarms, self.journal)
+        if root is None or root.lb is None:
             return
-        self.alarms.set("config", None)
-        self.alarms.set("restart needed", restart_needed(self.root, fresh, "lb"))
-        gone = {service.name for service in self.lb.services} - {service.name for service in fresh.lb.services}
-        self.lb = fresh.lb
+        gone = {service.name for service in self.lb.services} - {service.name for service in root.lb.services}
+        self.lb = root.lb
         self.inputs = self._new_inputs()
         self._start_watchers(urgent=True)
         for name in desired.stale(self.alarms.raised, gone):
@@ -127,19 +122,15 @@ class LbRole:
 
     def topology(self) -> Topology:
         """The topology of what is known now; RefusedError when there is nothing to serve, or something that is served would be lost."""
-        members = self.inputs.members
-        running = self.supervisor.actor.running_intent()
-        empty = tuple(name for name, found in members.items() if not found)
-        lost = next((name for name in empty if running is not None and any(service.name == name for service in running.services)), None)
-        if lost is not None or len(empty) == len(members):
-            name = lost or empty[0]
-            msg = f"service {name}: {self.inputs.followers[name].why}"
+        inputs, running = self.inputs, self.supervisor.actor.running_intent()
+        found = desired.served({name: len(m) for name, m in inputs.members.items()}, [s.name for s in running.services] if running is not None else ())
+        if found.refusal is not None:
+            msg = f"service {found.refusal}: {inputs.followers[found.refusal].why}"
             raise RefusedError(msg)
-        # One whose members nobody has ever known must not keep the others from being served.
-        told = "; ".join(f"{name} is left out until it has members: {self.inputs.followers[name].why}" for name in empty)
+        told = "; ".join(f"{name} is left out until it has members: {inputs.followers[name].why}" for name in found.left_out)
         self.alarms.set("services without members", told or None)
-        lb = self.lb.model_copy(update={"services": tuple(service for service in self.lb.services if service.name not in empty)})
-        return build(lb, members, self.inputs.patiences.timeouts)
+        lb = self.lb.model_copy(update={"services": tuple(service for service in self.lb.services if service.name in found.names)})
+        return build(lb, inputs.members, inputs.patiences.timeouts)
 
     def _new_inputs(self) -> Inputs:
         return Inputs(self.lb, self.state, self.clock, self.journal, self.alarms, self.want)

@@ -12,7 +12,8 @@ from edgekeeper.errors import EdgekeeperError
 from edgekeeper.lb import brake
 from edgekeeper.lb.brake import Manner
 from edgekeeper.lb.scene import Ended, Scene, View, end_left, end_sessions
-from edgekeeper.log import Event, emit
+from edgekeeper.log import WARNING, Event, emit
+from edgekeeper.model.budget import Budget, spend
 from edgekeeper.model.entry import Entry
 from edgekeeper.ports import Clock, Journal
 
@@ -21,6 +22,9 @@ EVERY_S = 0.5
 
 AGAIN_S = 5.0
 """A cut that ended nothing is tried again after this long."""
+
+LIMIT, WINDOW_S = 60, 600.0
+"""At most so many cuts in so many seconds: a server that flaps every ten seconds is past helping its clients by cutting them."""
 
 
 class Sweeper:
@@ -40,6 +44,8 @@ class Sweeper:
         self._clock = clock
         self._journal = journal
         self._since = brake.Since()
+        self._budget = Budget(LIMIT, WINDOW_S)
+        self._spent = ""
         self._cuts: deque[tuple[float, int]] = deque(maxlen=4096)
         self._vain: dict[tuple[str, str, tuple[int, ...]], float] = {}
 
@@ -59,12 +65,16 @@ class Sweeper:
             raise
         now = self._clock.monotonic()
         found = brake.sweep(self._since, view.servers, view.worker, self.manner, now, view.left)
+        if found.held and not self.held:
+            self._hold("brake", "; ".join(found.held))
         self._since, self.held, self.gaps, self.picture = found.since, found.held, view.gaps, view.picture
         self._vain = {cut: at for cut, at in self._vain.items() if now - at < AGAIN_S}
         total = 0
         for cut in found.cuts:
             key = (cut.backend, cut.server, cut.workers)
             if key in self._vain:
+                continue
+            if not self._may(cut):
                 continue
             ended = await self._end(view, cut)
             if not ended.total:
@@ -77,6 +87,19 @@ class Sweeper:
             self._cuts.append((self._clock.monotonic(), total))
             self.total += total
         return total
+
+    def _may(self, cut: brake.Cut) -> bool:
+        """Take a cut out of the budget; told once while it is spent."""
+        spending = spend(self._budget, self._clock.monotonic())
+        self._budget = spending.budget
+        if not spending.allowed and not self._spent:
+            self._hold(f"{cut.backend}/{cut.server}", f"{cut.why}; held back, the budget is spent: {spending.why}")
+        self._spent = "" if spending.allowed else spending.why
+        return spending.allowed
+
+    def _hold(self, name: str, why: str) -> None:
+        emit(Event.LB_HELD, why, level=WARNING, server=name)
+        self._journal.write(Entry("lb", Event.LB_HELD, name, "hold", why))
 
     async def _end(self, view: View, cut: brake.Cut) -> Ended:
         if cut.left:

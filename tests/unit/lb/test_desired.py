@@ -9,7 +9,7 @@ from tests.fakes.haproxy import lb, topology
 
 from edgekeeper.engines.haproxy.stats import ServerStat, Stats
 from edgekeeper.engines.haproxy.topology import CHECK_TIMEOUT_S, Topology
-from edgekeeper.lb.desired import FORGOTTEN_S, MANY_WORKERS, MOST_S, advice, alarms, detection, files, manner, patience, readiness, stale
+from edgekeeper.lb.desired import FORGOTTEN_S, MANY_WORKERS, MOST_S, advice, alarms, detection, files, manner, patience, readiness, served, stale
 
 ASKED = {"health": {"path": "/healthz"}}
 
@@ -99,3 +99,12 @@ def test_the_files_that_haproxy_reads_beside_its_own() -> None:
     tls = {"kind": "http", "certificate": "/tls/web.pem", "server_tls": {"ca_file": "/tls/ca.crt"}}
     assert files(lb(tls, {**tls, "certificate": "/tls/other.pem"}, {})) == ("/tls/web.pem", "/tls/other.pem", "/tls/ca.crt")
     assert files(lb({}, {"kind": "kube-apiserver", "server_tls": {}})) == ()
+
+
+def test_a_service_without_members_waits_alone_and_one_that_is_served_is_not_lost() -> None:
+    assert served({"api": 3, "web": 0}, ()).names == ("api",)
+    assert served({"api": 3, "web": 0}, ()).left_out == ("web",)
+    assert served({"api": 3, "web": 0}, ("api",)).refusal is None
+    assert served({"api": 3, "web": 0}, ("api", "web")).refusal == "web"
+    assert served({"api": 0, "web": 0}, ()).refusal == "api"
+    assert served({"api": 3, "web": 1}, ("api", "web")) == served({"api": 1, "web": 1}, ())

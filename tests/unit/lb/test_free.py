@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -191,3 +192,27 @@ def test_whatever_there_is_healthy_sessions_stay_and_no_pinned_one_does(statuses
     dead = {name for name, status in statuses.items() if status in ("DOWN", "MAINT")}
     assert {s.server for s in haproxy.ended} <= dead
     assert not [s for found in haproxy.workers.values() for s in found if s.server in dead]
+
+
+def test_what_does_not_go_is_counted_and_is_no_success() -> None:
+    class Stubborn(FakeHaproxy):
+        """Says yes and ends nothing."""
+
+        def _end(self, pid: int, chosen: Callable[[Held], bool]) -> int:
+            return sum(1 for held in self.workers[pid] if chosen(held))
+
+    haproxy = world()
+    done = run(Stubborn(haproxy.statuses, haproxy.workers))
+    assert (done.left, done.ok) == (6, False)
+
+
+def test_a_younger_session_of_the_same_client_under_the_same_id_is_not_ended() -> None:
+    haproxy = world()
+
+    def again(command: str) -> None:
+        if command.startswith("shutdown sessions server"):  # between the first look and the second
+            old = haproxy.workers[11][0]
+            haproxy.workers[11][0] = Held(old.id, old.source, old.server, age=0)
+
+    haproxy.before = again
+    assert run(haproxy).cut[11] == 1

@@ -46,13 +46,17 @@ class Loop:
     def close(self) -> None:
         async def end() -> None:
             await asyncio.sleep(0.05)  # who was just accepted gets to its first line, whose end closes it
-            tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-            for transport in list(getattr(self._loop, "_transports", {}).values()):  # whoever was accepted in the meantime
-                transport.abort()
-            await asyncio.sleep(0.01)
+            for _ in range(50):  # an accept that was under way makes a task and a transport of its own, later on a busy machine
+                tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+                for task in tasks:
+                    task.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
+                left = list(getattr(self._loop, "_transports", {}).values())
+                for transport in left:
+                    transport.abort()
+                await asyncio.sleep(0.01)
+                if not tasks and not left:
+                    return
 
         self.do(end())
         self._loop.call_soon_threadsafe(self._loop.stop)

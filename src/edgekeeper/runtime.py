@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import signal
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -138,17 +138,17 @@ class Runtime:
         for shift in self._shifts.values():
             shift.reload(fresh)
 
-    def status(self) -> dict[str, Any]:
-        """The status document of all roles."""
+    def status(self, roles: Collection[str] | None = None) -> dict[str, Any]:
+        """The status document of these roles, as far as there are such; of all when None."""
         now = datetime.fromtimestamp(self._clock.wall(), UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        return document(self._node, __version__, now, self._told())
+        return document(self._node, __version__, now, self._told(roles))
 
     def ready(self) -> tuple[bool, str]:
         """Whether traffic may be sent here, and why."""
         return readiness(self._told())
 
-    def _told(self) -> dict[str, RoleStatus]:
-        return {name: shift.status() for name, shift in self._shifts.items()}
+    def _told(self, roles: Collection[str] | None = None) -> dict[str, RoleStatus]:
+        return {name: shift.status() for name, shift in self._shifts.items() if roles is None or name in roles}
 
     def _measured(self) -> bytes:
         self._metrics.set("edgekeeper_journal_lost", getattr(self._journal, "lost_total", 0))

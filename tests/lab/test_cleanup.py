@@ -17,7 +17,7 @@ import pytest
 
 from edgekeeper.lab import netns
 from edgekeeper.lab.actors import Actor
-from edgekeeper.lab.topology import edge_plan, owner
+from edgekeeper.lab.topology import edge_plan, lan_plan, owner
 
 pytestmark = [pytest.mark.root, pytest.mark.timeout(120)]
 
@@ -56,8 +56,8 @@ def gone(pid: int) -> bool:
     return netns.start_time(pid) is None
 
 
-def start_runner() -> tuple[subprocess.Popen[str], list[int], Path]:
-    runner = subprocess.Popen([sys.executable, "-c", RUNNER], stdout=subprocess.PIPE, text=True)
+def start_runner(text: str = RUNNER) -> tuple[subprocess.Popen[str], list[int], Path]:
+    runner = subprocess.Popen([sys.executable, "-c", text], stdout=subprocess.PIPE, text=True)
     assert runner.stdout is not None
     one, two, folder = runner.stdout.readline().split()
     runner.stdout.close()
@@ -88,6 +88,41 @@ def test_kill_9_leaves_things_and_the_next_run_sweeps_them_and_only_them() -> No
     assert mine(other.pid) == []
 
 
+SEGMENT = """
+import asyncio
+from edgekeeper.lab import netns
+from edgekeeper.lab.actors import Actor
+from edgekeeper.lab.topology import lan_plan
+
+async def main():
+    with netns.folder(11) as folder:
+        async with netns.Net(lan_plan(3, 1), serial=11) as net:
+            frozen = await Actor.start(net, "edge-b", "frozen", ["sleep", "600"], folder=folder)
+            net.kill("edge-b", 19)
+            orphan = await Actor.start(net, "edge-a", "shell", ["sh", "-c", "setsid sleep 600 & echo $!; wait"], folder=folder)
+            while not orphan.log.read_bytes():
+                await asyncio.sleep(0.01)
+            await net.ip("edge-a", "address", "add", "192.0.2.53/32", "dev", "lo")
+            print(frozen.pid, int(orphan.log.read_text()), folder, flush=True)
+            await asyncio.sleep(600)
+
+asyncio.run(main())
+"""
+
+
+def test_a_segment_of_nodes_is_swept_too_with_what_is_frozen_or_detached_in_it() -> None:
+    runner, pids, folder = start_runner(SEGMENT)
+    try:
+        assert len(mine(runner.pid)) == 6, "three nodes, the client, members, the switch"
+    finally:
+        runner.kill()
+        runner.wait()
+        asyncio.run(netns.sweep())
+    assert mine(runner.pid) == []
+    assert all(gone(p) for p in pids)
+    assert not folder.exists()
+
+
 def test_an_interrupted_run_cleans_up_after_itself() -> None:
     runner, pids, folder = start_runner()
     runner.send_signal(signal.SIGINT)
@@ -97,16 +132,17 @@ def test_an_interrupted_run_cleans_up_after_itself() -> None:
     assert not folder.exists()
 
 
-def test_the_host_never_sees_an_interface() -> None:
+@pytest.mark.parametrize(("plan", "namespace", "interface"), [(edge_plan(3), "edge", "clients"), (lan_plan(3), "switch", "br0")])
+def test_the_host_never_sees_an_interface(plan: object, namespace: str, interface: str) -> None:
     before = sorted(p.name for p in Path("/sys/class/net").iterdir())
 
     async def look() -> tuple[list[str], str]:
-        async with netns.Net(edge_plan(3), serial=8) as net:
-            return sorted(p.name for p in Path("/sys/class/net").iterdir()), await net.ip("edge", "-br", "link")
+        async with netns.Net(plan, serial=8) as net:  # type: ignore[arg-type]
+            return sorted(p.name for p in Path("/sys/class/net").iterdir()), await net.ip(namespace, "-br", "link")
 
     during, inside = asyncio.run(look())
     assert during == before
-    assert "clients" in inside
+    assert interface in inside
     assert mine(os.getpid()) == []
 
 

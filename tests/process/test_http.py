@@ -13,7 +13,7 @@ import pytest
 
 from edgekeeper.errors import MissingError
 from edgekeeper.host import http
-from edgekeeper.host.http import Response, get
+from edgekeeper.host.http import Response, Trust, get
 from edgekeeper.lab.certs import Authority
 
 Answer = Callable[[bytes, asyncio.StreamWriter], Awaitable[None]]
@@ -139,7 +139,7 @@ def test_a_server_is_trusted_by_its_ca_and_its_name_only(tmp_path: Path) -> None
 
     async def work(name: str) -> str:
         async with served(say(b"x"), context(ours.issue(name))) as port:
-            return (await get(f"https://127.0.0.1:{port}/", deadline_s=3, ca_file=str(ca))).text
+            return (await get(f"https://127.0.0.1:{port}/", deadline_s=3, trust=Trust(str(ca)))).text
 
     ca.write_bytes(other.ca_file.read_bytes())
     with pytest.raises(MissingError, match=r"did not answer: ConnectError .*CERTIFICATE_VERIFY_FAILED"):
@@ -155,4 +155,4 @@ def test_a_ca_file_that_cannot_be_used_is_named(tmp_path: Path, text: str | None
     if text is not None:
         (tmp_path / "ca").write_text(text)
     with pytest.raises(MissingError, match=rf"{tmp_path}/ca cannot be used as the CA of https://192.0.2.1/"):
-        asyncio.run(get("https://192.0.2.1/", deadline_s=2, ca_file=str(tmp_path / "ca")))
+        asyncio.run(get("https://192.0.2.1/", deadline_s=2, trust=Trust(str(tmp_path / "ca"))))

@@ -23,7 +23,7 @@ from .edge import free_ports
 
 TOKEN = "a-token-of-this-test"
 PAGES = ("/healthz/live", "/healthz/ready", "/status", "/metrics")
-VOICE = Voice(lambda: {"schema": 1}, lambda: (True, "dns: well"), lambda: b"edgekeeper_x 1\n")
+VOICE = Voice(lambda _: {"schema": 1}, lambda: (True, "dns: well"), lambda: b"edgekeeper_x 1\n")
 
 
 def ask(port: int, path: str, *, token: str | None = None, tls: ssl.SSLContext | None = None) -> int:

@@ -18,8 +18,8 @@ _spec.loader.exec_module(code_map)
 
 # A file of one of these names promises to be pure, in whichever folder of these it stands.
 PURE_NAMES = {
-    "causes", "clocks", "debounce", "decide", "desired", "examine", "facts", "features", "fifo", "fingerprint", "functions", "gates", "instances",
-    "live", "logline", "lua", "names", "outages", "packet", "plan", "quote", "rebalance", "records", "referee", "render", "routing", "sample", "seat",
+    "causes", "clocks", "debounce", "decide", "desired", "examine", "facts", "features", "fingerprint", "functions", "gates", "instances",
+    "live", "logline", "lua", "names", "outages", "packet", "plan", "quote", "rebalance", "records", "referee", "render", "routing", "said", "sample", "seat",
     "select", "stats", "status", "target", "threshold", "topology", "view", "yaml",
 }  # fmt: skip
 EFFECTS = {"cli", "host", "kube"}  # folders of effects, where a name like "status" is a command

@@ -221,6 +221,7 @@ def test_one_listener_speaks_for_all_roles_and_all_end_together(monkeypatch: pyt
 
     async def work() -> None:
         assert yard.verdicts() == {"dns": "ok", "other": "ok"}
+        assert list(yard.served[0].status({"other", "nobody"})["roles"]) == ["other"]
         assert yard.served[0].ready() == (True, "dns: well; other: well")
         assert b"edgekeeper_journal_lost 3.0" in yard.served[0].metrics()
 

@@ -18,7 +18,12 @@ if TYPE_CHECKING:
 
 def init(
     ctx: typer.Context,
-    role: Annotated[str, typer.Option("--role", metavar="ROLES", help="Roles to start with, separated by commas: dns, lb.")] = "dns",
+    role: Annotated[str, typer.Option("--role", metavar="ROLES", help="Roles to start with, separated by commas: dns, vip, lb; with --pair dns,vip.")] = "",
+    pair: Annotated[
+        str | None, typer.Option("--pair", metavar="NAME=ADDRESS,...", help="Two nodes or more that hear each other: the files of all, with certificates.")
+    ] = None,
+    directory: Annotated[str, typer.Option("--dir", metavar="DIR", help="With --pair: a new folder for them.")] = "edgekeeper-pair",
+    etc: Annotated[str, typer.Option("--etc", metavar="DIR", help="With --pair: where the files will lie on the nodes.")] = "/etc/edgekeeper",
 ) -> None:
     """Write a commented starter edgekeeper.yaml.
 
@@ -26,11 +31,16 @@ def init(
     """
     from edgekeeper.cli.starter import SECTIONS, starter
 
-    roles = role.split(",")
+    roles = (role or ("dns,vip" if pair else "dns")).split(",")
     unknown = [name for name in roles if name not in SECTIONS]
     if unknown:
         msg = f"role {unknown[0]!r} cannot be run by this version; it runs {', '.join(SECTIONS)}"
         raise UsageError(msg)
+    if pair is not None:
+        from edgekeeper.cli.pair import read_pair, write_pair
+
+        write_pair(read_pair(pair), roles, directory, etc)
+        return
     path = Path(settings(ctx).config or "edgekeeper.yaml")
     try:
         with path.open("x", encoding="utf-8") as file:
@@ -106,7 +116,7 @@ def _judge(loaded: Loaded, node: str) -> _Told:
 
     valid = f"{loaded.file}: valid for node {node}"
     doubts = tuple(warnings(loaded.root, node))
-    verdicts = asyncio.run(engine_verdicts(loaded.root))
+    verdicts = asyncio.run(engine_verdicts(loaded.root, node))
     if not verdicts:
         return _Told((valid, "no role is configured for this node; add dns: or lb:"), (), doubts)
     refused = [f"{role}: {verdict.engine}: {verdict.refusal}; nothing was changed" for role, verdict in verdicts.items() if verdict.refusal]

@@ -1,30 +1,64 @@
 """``edgekeeper``: which command is meant, and how whatever went wrong is told.
 
-Only the standard library is imported here, and only what a wrong command line needs: the commands
-(``cli.root``, with Typer) come after the fast paths, so that a command that must start quickly never
-pays for the others.
+Nothing is imported here that a fast path does not need. ``vip probe`` and ``vip fifo``, which keepalived
+starts each second and at each reload, never see Typer; the errors' tree and the commands (``cli.root``)
+come after them.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
-from typing import NoReturn
 
-from edgekeeper.errors import AbortedError, ConfigError, EdgekeeperError, StepFailedError
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # as typing has it, without its import
+    from collections.abc import Callable, Sequence
+    from typing import NoReturn
 
 _VALUED = ("--config", "--node", "--log-format")
 _FLAGS = ("--debug",)
-_MOST_MISTAKES = 200
 
 
 def main() -> NoReturn:
     """The console script: run the command line, exit with its code."""
-    sys.exit(run(sys.argv[1:]))
+    lean = fast_path(global_options_first(sys.argv[1:]))
+    if lean is None:
+        sys.exit(run(sys.argv[1:]))
+    import os
+
+    os._exit(lean())  # nothing is left to be written, and a thread that hangs holds nobody up
+
+
+def fast_path(words: Sequence[str]) -> Callable[[], int] | None:
+    """What keepalived starts, as a function that gives its exit code; None for every other command line, and for help."""
+    rest, node, at = list(words), "", 0
+    while at < len(rest) and rest[at].startswith("--"):
+        name, equals, value = rest[at].partition("=")
+        if name in _VALUED and not equals:
+            at += 1
+            value = rest[at] if at < len(rest) else ""
+        elif name not in (*_VALUED, *_FLAGS):
+            return None
+        node = value if name == "--node" else node
+        at += 1
+    command, said = rest[at : at + 2], rest[at + 2 :]
+    if "--help" in said:
+        return None
+    if command == ["vip", "probe"]:
+        from edgekeeper.vip import track
+
+        return lambda: track.main(said)
+    if command == ["vip", "fifo"]:
+        from edgekeeper.vip import fifo
+
+        return lambda: fifo.main(["--node", node, *said])
+    return None
 
 
 def run(argv: Sequence[str]) -> int:
     """Run one command line and return its exit code; errors are told on standard error, one line each."""
+    from edgekeeper.cli.ending import internal, tell
+    from edgekeeper.errors import AbortedError, EdgekeeperError
+
     words = global_options_first(argv)
     debug = "--debug" in words
     try:
@@ -44,11 +78,11 @@ def run(argv: Sequence[str]) -> int:
     except SystemExit as err:  # Typer ends so when the reader of its help is gone
         return _reader_is_gone() if isinstance(err.__context__, BrokenPipeError) else _exit_code(err)
     except KeyboardInterrupt:
-        return _tell(AbortedError("interrupted"), debug=debug)
+        return tell(AbortedError("interrupted"), debug=debug)
     except EdgekeeperError as err:
-        return _tell(err, debug=debug)
+        return tell(err, debug=debug)
     except Exception as err:  # noqa: BLE001 - the last resort: a person gets a line, never a traceback
-        return _tell(_internal(err), debug=debug)
+        return tell(internal(err), debug=debug)
     return code
 
 
@@ -69,36 +103,6 @@ def global_options_first(argv: Sequence[str]) -> list[str]:
         else:
             rest.append(word)
     return front + rest
-
-
-def _tell(err: EdgekeeperError, *, debug: bool) -> int:
-    """Print an error as its line (a config's as one line a mistake); with --debug, where it came from."""
-    from edgekeeper.cli.output import complain, complain_block
-
-    try:
-        if debug:
-            import traceback
-
-            complain_block("".join(traceback.format_exception(err.__cause__ if isinstance(err, _InternalError) else err)))
-        if isinstance(err, ConfigError):
-            complain(*(mistake.text(err.file) for mistake in err.mistakes[:_MOST_MISTAKES]))
-            if len(err.mistakes) > _MOST_MISTAKES:
-                complain(f"edgekeeper: {err.file} has {len(err.mistakes) - _MOST_MISTAKES} more mistakes; mend these first")
-        else:
-            complain(f"edgekeeper: {err}")
-    except OSError:
-        pass  # nobody listens any more; the exit code still tells
-    return err.exit_code
-
-
-class _InternalError(StepFailedError):
-    """A mistake of edgekeeper's own; its cause has the place."""
-
-
-def _internal(err: Exception) -> _InternalError:
-    told = _InternalError(f"internal error, {type(err).__name__}: {err}; nothing more was done. --debug shows where, please report it")
-    told.__cause__ = err
-    return told
 
 
 def _exit_code(err: SystemExit) -> int:

@@ -14,14 +14,14 @@ from edgekeeper.config.root import Root
 from edgekeeper.model.verdict import EngineVerdict
 
 
-async def engine_verdicts(root: Root) -> dict[str, EngineVerdict]:
+async def engine_verdicts(root: Root, node: str) -> dict[str, EngineVerdict]:
     """What the engine of each configured role says, by the role's name.
 
     MissingError when an engine is not installed; UsageError when the config asks for what it cannot do.
     """
     out: dict[str, EngineVerdict] = {}
     for role in configured(root):
-        out[role] = await importlib.import_module(f"edgekeeper.{role}.check").verdict(getattr(root, role))
+        out[role] = await importlib.import_module(f"edgekeeper.{role}.check").verdict(root, node)
     return out
 
 
@@ -40,7 +40,7 @@ def warnings(root: Root, node: str) -> list[str]:
 
 
 def _files(root: Root) -> Iterator[tuple[str, str]]:
-    for name in ("token_file", "certificate", "key", "client_ca"):
+    for name in ("token_file", "certificate", "key", "client_ca", "peer_ca"):
         file = getattr(root.ops, name)
         if file:
             yield f"ops.{name}", file

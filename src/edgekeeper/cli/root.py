@@ -40,6 +40,7 @@ COMMANDS = (
     Command("status", "edgekeeper.cli.status", "status", "One table of what each node says of itself."),
     Command("history", "edgekeeper.cli.status", "history", "The journal of this node: what acted, what was held back, and why."),
     Command("dns", "edgekeeper.cli.dns", "app", "dnsdist under supervision."),
+    Command("vip", "edgekeeper.cli.vip", "app", "keepalived under supervision: hand-overs that lose nothing, and who holds a VIP."),
     Command("lb", "edgekeeper.cli.lb", "app", "HAProxy under supervision, and no client left on a dead server."),
     Command("audit", "edgekeeper.cli.audit", "audit", "What will hurt in somebody's own configuration, with the sum in seconds; nothing is written."),
     Command("probe", "edgekeeper.cli.probe", "probe", "An outage meter for your terminal."),

@@ -2,21 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 _HEAD: Final = """\
 # edgekeeper.yaml: what this node runs, and how. `edgekeeper check` says what is wrong with it and
 # what each default is (`--defaults`); `edgekeeper schema` prints a JSON schema for your editor.
 
+"""
+
+_NODES_UNSAID: Final = """\
 # node: edge-a                     # this node's name; the host name when not said
 # nodes:                           # where there are several: all of them, and their ops listeners
 #   edge-a: {address: 192.0.2.11, ops: "https://192.0.2.11:8084"}
 #   edge-b: {address: 192.0.2.12, ops: "https://192.0.2.12:8084"}
+"""
 
+_NODES: Final = """\
+node: edge-a                       # this node's name
+nodes:                             # all of them, in the same order on each: it decides on which node each VIP rests
+  edge-a: {address: 192.0.2.11}    # with ops addresses they hear each other; `edgekeeper init --pair edge-a=ADDRESS,edge-b=ADDRESS`
+  edge-b: {address: 192.0.2.12}    # writes the files of all nodes, with the certificates that this takes
+"""
+
+_FOLDERS: Final = """
 # run_dir: /run/edgekeeper         # sockets, pid and log files; may be lost at a reboot
 # state_dir: /var/lib/edgekeeper   # generations, journal, budgets; must survive a reboot
+"""
 
+_OPS: Final = """
 ops:
   listen: 127.0.0.1:8084           # health, status, metrics; anything but loopback needs token_file or mTLS
   # token_file: /etc/edgekeeper/ops.token
@@ -47,6 +64,27 @@ dns:
   # tls: {dir: /etc/edgekeeper/tls, dot: ["0.0.0.0:853"], doh: ["0.0.0.0:443"]}
 """
 
+_HMAC: Final = "  # hmac_key_file: /etc/edgekeeper/vrrp-{vrid}.key   # signs the adverts; keepalived 2.4 on, a note else"
+
+_VIP: Final = f"""
+vip:
+  interface: eth0                  # where the VIPs live
+  vips:                            # the same on all nodes, in the same order: it decides on which node each rests
+    - name: dns
+      address: 192.0.2.53/24
+      vrid: 53                     # the same on all nodes, unique in the network segment, never changed
+      probe: {{dns: health.example., server: "127.0.0.1:53"}}   # this node's own service, never through the VIP; or tcp:, http:, none
+
+  # advert: 1s                     # a dead node's VIPs are missed after three of them
+  # preempt: false                 # true: a VIP goes back by itself to the node with the higher priority; a duration: after it
+{_HMAC}
+  # prober: {{every: 200ms, timeout: 400ms, fall: 2, rise: 5}}   # how a dead or hung service is noticed
+  # budget: 5s                     # a config that takes longer to move a VIP away from a dead service is refused
+  # handover: 10s                  # how long an address may be kept covered while it is handed over
+  # on_event: [/usr/local/bin/tell]   # a program that is given each transition as JSON
+  # engine: {{binary: keepalived, stop_timeout: 15s}}
+"""
+
 _LB: Final = """
 lb:
   services:
@@ -71,10 +109,58 @@ _TAIL: Final = """
 #   targets: ["dns://192.0.2.53/health.example?type=TXT"]
 """
 
-SECTIONS: Final = {"dns": _DNS, "lb": _LB}
+SECTIONS: Final = {"dns": _DNS, "vip": _VIP, "lb": _LB}
 """The sections of the roles that a starter can be written for."""
 
+OPS_PORT: Final = 8084
+_PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
+_YAML_WORDS = {"true", "false", "null", "yes", "no", "on", "off", "y", "n"}
 
-def starter(roles: Sequence[str]) -> str:
-    """A commented config with these roles, in the order of ``SECTIONS``."""
-    return _HEAD + "".join(text for name, text in SECTIONS.items() if name in roles) + _TAIL
+
+@dataclass(frozen=True, slots=True)
+class Among:
+    """A node among others that hear each other: name to address of all, and the folder where its files will lie."""
+
+    node: str
+    nodes: Mapping[str, str]
+    folder: str
+
+
+def starter(roles: Sequence[str], among: Among | None = None) -> str:
+    """A commented config with these roles, in the order of ``SECTIONS``; for one of several nodes where it is ``among`` them."""
+    sections = {name: text for name, text in SECTIONS.items() if name in roles}
+    if among is None:
+        nodes, ops = (_NODES if "vip" in sections else _NODES_UNSAID), _OPS
+    else:
+        nodes, ops = _named(among), _guarded(among)
+        if "vip" in sections:
+            sections["vip"] = _VIP.replace(_HMAC, f"  hmac_key_file: {among.folder}/vrrp-{{vrid}}.key   # signs the adverts; keepalived 2.4 on, a note else")
+    return _HEAD + nodes + _FOLDERS + ops + "".join(sections.values()) + _TAIL
+
+
+def _named(among: Among) -> str:
+    lines = [f"  {_word(name)}: {{address: {json.dumps(address)}, ops: {json.dumps(f'https://{at(address)}')}}}" for name, address in among.nodes.items()]
+    head = f"node: {_word(among.node)}\nnodes:                             # all of them, in the same order on each; what each VIP rests on follows from it\n"
+    return head + "\n".join(lines) + "\n"
+
+
+def _guarded(among: Among) -> str:
+    folder = among.folder
+    return f"""
+ops:                               # health, status, metrics; the other nodes ask here who holds what
+  listen: "{at(among.nodes[among.node])}"
+  certificate: {folder}/ops.crt    # also shown to the other nodes
+  key: {folder}/ops.key
+  client_ca: {folder}/ops-ca.crt   # who is let in
+  peer_ca: {folder}/ops-ca.crt     # whom it believes
+"""
+
+
+def at(address: str) -> str:
+    """Host and port of a node's ops listener."""
+    return f"[{address}]:{OPS_PORT}" if ":" in address else f"{address}:{OPS_PORT}"
+
+
+def _word(name: str) -> str:
+    """A name as YAML reads it back as text."""
+    return name if _PLAIN.fullmatch(name) and name.lower() not in _YAML_WORDS else json.dumps(name)

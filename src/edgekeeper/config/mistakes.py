@@ -245,7 +245,13 @@ def _quiet(text: str, raw: Any, path: Path) -> str:
     return text
 
 
-_FORMS = {"^/[!-~]*$": "of a URL's path, like /healthz", "^[1-5]": "of a status, like 200 or 200-399", "^[a-z_]": "of an account's name"}
+_FORMS = {
+    "^/[!-~]*$": "of a URL's path, like /healthz",
+    "^[1-5]": "of a status, like 200 or 200-399",
+    "^[a-z_]": "of an account's name",
+    "^[A-Za-z0-9_][A-Za-z0-9_.-]{0,14}$": "of an interface's name, like eth0",
+    "^/[A-Za-z0-9_.+/-]*": "of an absolute path of letters, digits and . _ + - only",
+}
 
 
 def _form(pattern: str) -> str:

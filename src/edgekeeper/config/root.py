@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Mapping
 from dataclasses import dataclass
+from re import fullmatch
 from typing import Any
 
 from pydantic import Field, ValidationError
@@ -14,8 +15,10 @@ from edgekeeper.config.kinds import Node, Path, Section, is_address, split_host_
 from edgekeeper.config.lb import Lb, Service
 from edgekeeper.config.ops import Ops, Peer
 from edgekeeper.config.probe import Probe
+from edgekeeper.config.vip import PLAIN_PATH, Vips
+from edgekeeper.config.viprules import vip_rules
 
-RESERVED = ("kubernetes", "vip", "watch", "expose", "roll", "report", "notify")
+RESERVED = ("kubernetes", "watch", "expose", "roll", "report", "notify")
 """Sections of the design that this version cannot carry out: saying so beats ignoring them."""
 
 
@@ -28,6 +31,7 @@ class Root(Section):
     state_dir: Path = Field("/var/lib/edgekeeper", description="Generations, journal, last full memberships, budgets; must survive a reboot.")
     ops: Ops = Field(default_factory=Ops, description="Health, status and metrics.")  # type: ignore[arg-type]
     dns: Dns | None = Field(None, description="dnsdist under supervision.")
+    vip: Vips | None = Field(None, description="keepalived under supervision.")
     lb: Lb | None = Field(None, description="HAProxy under supervision.")
     probe: Probe = Field(default_factory=Probe, description="The outage meter's targets.")  # type: ignore[arg-type]
 
@@ -56,10 +60,17 @@ def broken_rules(root: Root) -> tuple[Rule, ...]:
         out.append(Rule(("ops", "certificate"), "certificate and key go together"))
     if ops.client_ca and not ops.certificate:
         out.append(Rule(("ops", "client_ca"), "client certificates need certificate and key of the listener too"))
+    named = root.nodes[root.node].ops if root.node in root.nodes else None
+    if ops.certificate and named and not named.startswith("https:"):
+        out.append(Rule(("nodes", str(root.node), "ops"), f"{named} is not https, but ops.certificate makes the listener so; nobody could ask it"))
     if root.node and root.nodes and root.node not in root.nodes:
         out.append(Rule(("node",), f"{root.node} is not among nodes: {', '.join(root.nodes)}"))
     if root.dns:
         out.extend(Rule(("dns", *rule.where), rule.what) for rule in _dns_rules(root.dns))
+    if root.vip:
+        out.extend(Rule(("vip", *where), what) for where, what in vip_rules(root.vip, root.nodes))
+        if root.vip.provider == "keepalived" and not fullmatch(PLAIN_PATH, root.run_dir):
+            out.append(Rule(("run_dir",), f"{root.run_dir!r} stands in keepalived's configuration; use an absolute path of letters, digits and . _ + - only"))
     if root.lb:
         out.extend(Rule(("lb", *rule.where), rule.what) for rule in _lb_rules(root.lb))
     return tuple(out)

@@ -9,6 +9,7 @@ import os
 from pathlib import Path
 
 from edgekeeper.config.dns import Dns
+from edgekeeper.config.root import Root
 from edgekeeper.config.secret import SecretSource
 from edgekeeper.dns.build import ask, detect
 from edgekeeper.engines.dnsdist import certificates
@@ -24,11 +25,13 @@ from edgekeeper.model.verdict import EngineVerdict
 _STAND_IN_SECRET = "a-stand-in-for-the-secret-of-this-check"  # noqa: S105 - rendered into a folder that is thrown away
 
 
-async def verdict(dns: Dns) -> EngineVerdict:
+async def verdict(root: Root, node: str) -> EngineVerdict:  # noqa: ARG001 - every role is asked alike
     """Render the dns role and ask dnsdist.
 
     MissingError when dnsdist is not installed; UsageError when the config asks for what it cannot do.
     """
+    dns = root.dns
+    assert dns is not None  # noqa: S101 - the command has checked it
     doubts: list[str] = []
     try:
         build = await detect(dns)

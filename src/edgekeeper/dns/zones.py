@@ -87,7 +87,7 @@ class ZoneReader:
         poll = self.zones.poll or ZonePoll()  # type: ignore[call-arg]
         host = f"[{member.host}]" if ":" in member.host else member.host
         headers = {"Authorization": f"Bearer {secrets.read(poll.token_file)}"} if poll.token_file else {}
-        answer = await http.get(poll.url.replace("{member}", host), deadline_s=DEADLINE_S, headers=headers, ca_file=poll.ca_file)
+        answer = await http.get(poll.url.replace("{member}", host), deadline_s=DEADLINE_S, headers=headers, trust=http.Trust(poll.ca_file))
         if answer.status == NOT_FOUND:
             self.silent.add(member.address)
             return {}

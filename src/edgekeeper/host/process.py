@@ -48,9 +48,9 @@ async def run(argv: Sequence[str], deadline_s: float, env: Mapping[str, str] | N
         os.close(sink)
 
 
-async def _ended(argv: Sequence[str], sink: int, deadline_s: float, env: Mapping[str, str] | None) -> int:
+async def _ended(argv: Sequence[str], sink: int, deadline_s: float, env: Mapping[str, str] | None, source: int = subprocess.DEVNULL) -> int:
     try:
-        process = await asyncio.create_subprocess_exec(*argv, stdin=subprocess.DEVNULL, stdout=sink, stderr=subprocess.STDOUT, start_new_session=True, env=env)
+        process = await asyncio.create_subprocess_exec(*argv, stdin=source, stdout=sink, stderr=subprocess.STDOUT, start_new_session=True, env=env)
     except OSError as err:
         msg = f"{argv[0]} cannot be run: {err.strerror or err}"
         raise MissingError(msg) from err
@@ -67,6 +67,19 @@ async def _ended(argv: Sequence[str], sink: int, deadline_s: float, env: Mapping
             with contextlib.suppress(TimeoutError):  # it may hang in the kernel
                 async with asyncio.timeout(_KILL_DEADLINE_S):
                     await process.wait()
+
+
+async def feed(argv: Sequence[str], text: str, deadline_s: float) -> int:
+    """Run a command with this text on its standard input; its exit code. Past the deadline it is killed and StepFailedError says so."""
+    source = os.memfd_create("edgekeeper")
+    sink = os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.write(source, text.encode())
+        os.lseek(source, 0, os.SEEK_SET)
+        return await _ended(argv, sink, deadline_s, None, source)
+    finally:
+        os.close(source)
+        os.close(sink)
 
 
 def start_time(pid: int) -> int | None:
@@ -91,6 +104,39 @@ def parent(pid: int) -> int:
 def children(pid: int) -> list[int]:
     """The pids whose parent it is; none when it is gone."""
     return [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit() and parent(int(entry.name)) == pid]
+
+
+def catches(pid: int, number: int) -> bool:
+    """Whether the process takes this signal: by a handler, or blocked and read from a descriptor (as keepalived does).
+
+    A program that is still starting does neither, and would die of it.
+    """
+    try:
+        status = Path(f"/proc/{pid}/status").read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return False
+    masks = [int(line.split()[1], 16) for line in status.splitlines() if line.startswith(("SigCgt:", "SigBlk:"))]
+    return any(mask >> (number - 1) & 1 for mask in masks)
+
+
+def named(name: str) -> list[int]:
+    """Pids of all running processes with this name (as the kernel has it: 15 bytes); zombies count as none."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        with contextlib.suppress(OSError):
+            if (entry / "comm").read_text(encoding="utf-8", errors="replace").strip() == name and start_time(int(entry.name)) is not None:
+                found.append(int(entry.name))
+    return found
+
+
+def same_network(pid: int) -> bool:
+    """Whether the process lives in our network namespace; no, when that cannot be told."""
+    try:
+        return Path(f"/proc/{pid}/ns/net").readlink() == Path("/proc/self/ns/net").readlink()
+    except OSError:
+        return False
 
 
 class Process:

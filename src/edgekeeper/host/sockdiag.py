@@ -11,12 +11,11 @@ import socket
 import struct
 from dataclasses import dataclass
 
+from edgekeeper.host import netlink
+
 LISTEN = 10
 """TCP's state of a listener; the sockets of UDP have other states, all of them of use here."""
-_NETLINK_SOCK_DIAG, _SOCK_DIAG_BY_FAMILY, _DUMP = 4, 20, 0x301
-_ERROR, _DONE = 2, 3
-_HEADER = struct.Struct("=IHHII")
-_DEADLINE_S = 2.0
+_NETLINK_SOCK_DIAG, _SOCK_DIAG_BY_FAMILY = 4, 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,22 +30,8 @@ class Bound:
 
 def sockets(family: int, protocol: int, states: int = 0xFFFFFFFF) -> list[Bound]:
     """All sockets of a family and protocol in these states (a bit each); OSError where the kernel has no such thing or refuses it."""
-    found: list[Bound] = []
-    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _NETLINK_SOCK_DIAG) as kernel:
-        kernel.settimeout(_DEADLINE_S)
-        asked = struct.pack("=BBBxI48x", family, protocol, 0, states)
-        kernel.send(_HEADER.pack(_HEADER.size + len(asked), _SOCK_DIAG_BY_FAMILY, _DUMP, 1, 0) + asked)
-        while True:
-            data = kernel.recv(1 << 16)
-            while len(data) >= _HEADER.size:
-                length, kind, _, _, _ = _HEADER.unpack_from(data)
-                body, data = data[_HEADER.size : length], data[(length + 3) & ~3 :]
-                if kind == _DONE:
-                    return found
-                if kind == _ERROR:
-                    number = -struct.unpack_from("=i", body)[0]
-                    raise OSError(number, "the kernel does not tell of its sockets")
-                found.append(_read(body))
+    asked = struct.pack("=BBBxI48x", family, protocol, 0, states)
+    return [_read(body) for _, body in netlink.dump(_NETLINK_SOCK_DIAG, _SOCK_DIAG_BY_FAMILY, asked)]
 
 
 def _read(body: bytes) -> Bound:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from edgekeeper.lab.outcome import Measured
 from edgekeeper.lab.referee import Promise
 from edgekeeper.lab.stage import Stage
+from edgekeeper.lab.topology import Plan
 
 Script = Callable[[Stage], Awaitable[Measured]]
 
@@ -34,6 +35,8 @@ class Case:
     ci_since: tuple[int, ...] = ()
     compare: bool = False
     members: int = 3
+    plan: Plan | None = None
+    """The network, where it is another than a client, the edge and so many ``members`` behind it."""
     headline: str = "unanswered_3s"
     """The figure that the table shows beside the plain engine's."""
     unit: str = "queries"
@@ -52,4 +55,4 @@ class Drill:
     needs: tuple[str, ...] = field(default=())
     """Programs beside the engine, as ``program=debian package``."""
     engine: str = "dnsdist"
-    """Which engine stands at the edge: ``dnsdist`` or ``haproxy``; the versions of cases and promises are its."""
+    """Which engine stands at the edge: ``dnsdist``, ``haproxy`` or ``keepalived``; the versions of cases and promises are its."""

@@ -98,7 +98,7 @@ class ProductEdge(Product):
     @staticmethod
     async def status_of(stage: Stage) -> dict[str, Any]:
         """``GET /status`` of whoever stands at the edge of this stage."""
-        return await status_at(stage, OPS_PORT)
+        return await status_at(stage, f"127.0.0.1:{OPS_PORT}")
 
 
 def members_of(count: int) -> tuple[tuple[str, str], ...]:

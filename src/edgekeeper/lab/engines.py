@@ -26,9 +26,10 @@ class Program:
 PROGRAMS = {
     "dnsdist": Program("--version", re.compile(r"dnsdist (\d+(?:\.\d+)+)")),
     "haproxy": Program("-v", re.compile(r"HAProxy version (\d+(?:\.\d+)+)")),
+    "keepalived": Program("--version", re.compile(r"Keepalived v(\d+(?:\.\d+)+)")),
 }
 """Engines by the name of their program, which is also that of their Debian package."""
-TITLES = {"dnsdist": "dnsdist", "haproxy": "HAProxy"}
+TITLES = {"dnsdist": "dnsdist", "haproxy": "HAProxy", "keepalived": "keepalived"}
 """Engines as they write themselves."""
 
 

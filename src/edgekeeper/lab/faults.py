@@ -10,20 +10,21 @@ if TYPE_CHECKING:
     from edgekeeper.lab.stage import Stage
 
 
-def engines_in(stage: Stage) -> tuple[int, ...]:
-    """Pids of the engine's processes in the edge namespace of this stage (and no other)."""
-    space = (Path("/run/netns") / stage.net.name["edge"]).stat().st_ino
+def engines_in(stage: Stage, namespace: str = "edge") -> tuple[int, ...]:
+    """Pids of the engine's processes in a namespace of this stage (and no other)."""
+    return programs_in(stage, namespace, stage.engine.name)
+
+
+def programs_in(stage: Stage, namespace: str, name: str) -> tuple[int, ...]:
+    """Pids of the processes in a namespace whose program has this name."""
     found = []
-    for entry in Path("/proc").iterdir():
-        if not entry.name.isdigit():
-            continue
+    for pid in stage.net.pids(namespace):
         try:
-            argv = (entry / "cmdline").read_bytes().split(b"\0")
-            here = (entry / "ns" / "net").stat().st_ino
+            argv = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
         except OSError:
             continue
-        if here == space and os.path.basename(argv[0]) == stage.engine.name.encode():  # noqa: PTH119 - bytes, as the kernel gives them
-            found.append(int(entry.name))
+        if os.path.basename(argv[0]) == name.encode():  # noqa: PTH119 - bytes, as the kernel gives them
+            found.append(pid)
     return tuple(found)
 
 

@@ -3,7 +3,7 @@
 ``python -m edgekeeper.lab.load --server 198.51.100.1:53 --qps 500 --duration 5 --out load.jsonl``
 
 One line of JSON for each question goes to ``--out`` at the end; the first line on standard output
-is the moment it started (monotonic clock), the last a summary. Over TCP and DoT a connection that
+is the moment it started (monotonic clock), the last a summary. TERM ends it before its time: what is under way is waited for. Over TCP and DoT a connection that
 ends is opened anew and what was under way on it is asked again, at most ``--reconnects`` times.
 """
 
@@ -14,6 +14,7 @@ import asyncio
 import contextlib
 import hashlib
 import json
+import signal
 import socket
 import ssl
 import sys
@@ -68,7 +69,9 @@ class Load:
     handshakes: int = 0
     failed_handshakes: int = 0
     ends: int = 0
+    stalls: int = 0
     certificates: dict[str, int] = field(default_factory=dict)
+    end: asyncio.Event = field(default_factory=asyncio.Event)
 
     def next_question(self, ident: int) -> Asked:
         """The next question in order, stamped now."""
@@ -88,8 +91,11 @@ async def _pace(load: Load, ask: Callable[[int], None]) -> None:
     """Call ``ask(n)`` on schedule; a late one is made up for at once, never skipped."""
     start = time.monotonic()
     print(f"{start:.6f}", flush=True)  # noqa: T201 - this module is a program of its own
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, load.end.set)
     total = round(load.qps * load.duration)
     for number in range(total):
+        if load.end.is_set():
+            break
         due = start + number / load.qps
         if (wait := due - time.monotonic()) > 0:
             await asyncio.sleep(wait)
@@ -115,7 +121,7 @@ async def _udp(load: Load) -> None:
             one.answered(data, time.monotonic())
 
     for index in range(load.ports):
-        sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        sock = socket.socket(socket.AF_INET6 if ":" in load.server[0] else socket.AF_INET, socket.SOCK_DGRAM)
         sock.setblocking(False)
         sock.connect(load.server)
         sockets.append(sock)
@@ -170,8 +176,9 @@ class _Connection:
             send = asyncio.create_task(self._send(writer))
             try:
                 await self._read(reader)
-            except (OSError, TimeoutError, asyncio.IncompleteReadError):
+            except (OSError, TimeoutError, asyncio.IncompleteReadError) as err:
                 self._load.ends += 1
+                self._load.stalls += type(err) is TimeoutError
                 self._lose("connection ended")
             finally:
                 send.cancel()
@@ -258,7 +265,7 @@ def lines(load: Load) -> list[str]:
 def main() -> None:
     """The command line of the load generator."""
     parser = argparse.ArgumentParser(prog="edgekeeper.lab.load", description="An open-loop DNS client.")
-    parser.add_argument("--server", required=True, help="address:port")
+    parser.add_argument("--server", required=True, help="address:port, [address]:port for IPv6")
     parser.add_argument("--qps", type=float, default=500.0)
     parser.add_argument("--duration", type=float, default=5.0, help="seconds")
     parser.add_argument("--names", default="unique", help="unique, or how many names in turn")
@@ -274,7 +281,7 @@ def main() -> None:
     args = parser.parse_args()
     host, _, port = args.server.rpartition(":")
     load = Load(
-        server=(host, int(port)),
+        server=(host.strip("[]"), int(port)),
         qps=args.qps,
         duration=args.duration,
         names=0 if args.names == "unique" else int(args.names),
@@ -295,6 +302,7 @@ def main() -> None:
         "handshakes": load.handshakes,
         "failed_handshakes": load.failed_handshakes,
         "ends": load.ends,
+        "stalls": load.stalls,
         "certificates": load.certificates,
     }
     sys.stdout.write(json.dumps(summary) + "\n")

@@ -13,8 +13,10 @@ import argparse
 import asyncio
 import contextlib
 import ipaddress
+import socket
+import ssl
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
@@ -26,6 +28,8 @@ from edgekeeper.probe.packet import CLASSES, HEADER, RCODES, TYPES, decode_name,
 _PROXY = b"\x0d\x0a\x0d\x0a\x00\x0d\x0a\x51\x55\x49\x54\x0a"
 MODES = ("normal", "drop", "refused", "servfail", "nxdomain", "notimp", "truncated")
 SCOPES = ("all", "clients", "health")
+_IP_FREEBIND = 15
+_IPV6_FREEBIND = 78
 
 
 @dataclass(slots=True)
@@ -199,20 +203,45 @@ async def _control(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, r
     writer.close()
 
 
-async def serve(listen: tuple[str, int], manner: Manner, *, proxy: bool, control: Path | None) -> None:
-    """Serve until cancelled."""
+def bound(listen: tuple[str, int], kind: socket.SocketKind) -> socket.socket:
+    """A socket on an address, which may come later: a VIP is not there while another node holds it."""
+    six = ":" in listen[0]
+    sock = socket.socket(socket.AF_INET6 if six else socket.AF_INET, kind)
+    sock.setblocking(False)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, int(kind is socket.SOCK_STREAM))
+    sock.setsockopt(socket.IPPROTO_IPV6 if six else socket.IPPROTO_IP, _IPV6_FREEBIND if six else _IP_FREEBIND, 1)
+    sock.bind(listen)
+    return sock
+
+
+async def serve(
+    listen: Sequence[tuple[str, int]], manner: Manner, *, proxy: bool = False, control: Path | None = None,
+    dot: Sequence[tuple[str, int]] = (), tls: ssl.SSLContext | None = None,
+) -> None:  # fmt: skip
+    """Serve until cancelled; ``dot`` are addresses of DNS over TLS."""
     loop = asyncio.get_running_loop()
-    await loop.create_datagram_endpoint(lambda: _Udp(manner, proxy=proxy), local_addr=listen)
-    await asyncio.start_server(lambda r, w: _tcp(r, w, manner, proxy=proxy), *listen)
+    for address in listen:
+        await loop.create_datagram_endpoint(lambda: _Udp(manner, proxy=proxy), sock=bound(address, socket.SOCK_DGRAM))
+        await asyncio.start_server(lambda r, w: _tcp(r, w, manner, proxy=proxy), sock=bound(address, socket.SOCK_STREAM))
+    for address in dot:
+        await asyncio.start_server(lambda r, w: _tcp(r, w, manner, proxy=proxy), sock=bound(address, socket.SOCK_STREAM), ssl=tls)
     if control is not None:
         await asyncio.start_unix_server(lambda r, w: _control(r, w, manner.command), control)
     await asyncio.Event().wait()
 
 
+def _place(text: str) -> tuple[str, int]:
+    host, _, port = text.rpartition(":")
+    return host.strip("[]"), int(port)
+
+
 def main() -> None:
     """The command line of one member."""
     parser = argparse.ArgumentParser(prog="edgekeeper.lab.member", description="A small DNS server that misbehaves on command.")
-    parser.add_argument("--listen", required=True, help="address:port")
+    parser.add_argument("--listen", required=True, action="append", type=_place, help="address:port; may be given several times")
+    parser.add_argument("--dot", default=[], action="append", type=_place, help="address:port of DNS over TLS")
+    parser.add_argument("--cert", type=Path)
+    parser.add_argument("--key", type=Path)
     parser.add_argument("--name", required=True)
     parser.add_argument("--answer", default="192.0.2.200", help="what every A question is answered with")
     parser.add_argument("--health", default="health.example.")
@@ -220,10 +249,13 @@ def main() -> None:
     parser.add_argument("--proxy", action="store_true", help="expect exactly one PROXY v2 header")
     parser.add_argument("--control", type=Path)
     args = parser.parse_args()
-    host, _, port = args.listen.rpartition(":")
+    tls = None
+    if args.cert is not None:
+        tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        tls.load_cert_chain(args.cert, args.key)
     manner = Manner(args.name, answer=args.answer, health=args.health, ttl=args.ttl)
     with contextlib.suppress(KeyboardInterrupt):
-        asyncio.run(serve((host, int(port)), manner, proxy=args.proxy, control=args.control))
+        asyncio.run(serve(args.listen, manner, proxy=args.proxy, control=args.control, dot=args.dot, tls=tls))
 
 
 if __name__ == "__main__":

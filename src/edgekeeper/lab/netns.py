@@ -99,12 +99,28 @@ class Net:
         """Run ``ip`` inside a namespace (to pull a cable or black-hole a route)."""
         return await _ip(*args, inside=self.name[short])
 
+    def pids(self, short: str) -> tuple[int, ...]:
+        """The processes inside a namespace, oldest first."""
+        space = (_RUN / self.name[short]).stat().st_ino
+        found = []
+        for entry in Path("/proc").iterdir():
+            with contextlib.suppress(OSError):
+                if entry.name.isdigit() and (entry / "ns" / "net").stat().st_ino == space:
+                    found.append(int(entry.name))
+        return tuple(sorted(found))
+
+    def kill(self, short: str, number: signal.Signals) -> None:
+        """Signal every process inside a namespace, and only those."""
+        for pid in self.pids(short):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, number)
+
     def argv(self, short: str, argv: list[str]) -> list[str]:
         """The command that runs ``argv`` inside a namespace; the pid stays that of ``argv``."""
         return [*_inside(self.name[short]), *argv]
 
-    def socket(self, short: str, kind: socket.SocketKind = socket.SOCK_STREAM) -> socket.socket:
-        """A non-blocking IPv4 socket that lives in a namespace, for the runner's own questions."""
+    def socket(self, short: str, kind: socket.SocketKind = socket.SOCK_STREAM, family: int = socket.AF_INET, protocol: int = 0) -> socket.socket:
+        """A non-blocking socket, IPv4 unless said, that lives in a namespace, for the runner's own questions."""
         found: list[socket.socket] = []
         errors: list[OSError] = []
 
@@ -118,7 +134,7 @@ class Net:
                         raise OSError(ctypes.get_errno(), "setns")
                 finally:
                     os.close(fd)
-                found.append(socket.socket(socket.AF_INET, kind))
+                found.append(socket.socket(family, kind, protocol))
             except OSError as err:
                 errors.append(err)
 

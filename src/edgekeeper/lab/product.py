@@ -1,4 +1,4 @@
-"""edgekeeper by its command line: one role in the edge namespace, with a config file that a user would write."""
+"""edgekeeper by its command line, with a config file that a user would write: one role, or all of a node's."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import json
 import shutil
 import signal
 import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,25 +17,53 @@ from edgekeeper.lab.actors import Actor
 from edgekeeper.lab.stage import Stage
 
 
-class Product:
-    """``edgekeeper ROLE run --config FILE``. ``section`` is the role's part of the config; change it, then ``reload``."""
+@dataclass(frozen=True, slots=True)
+class Home:
+    """Where one edgekeeper lives: its namespace, its node's name, a folder of its own, and the rest of its config.
 
-    def __init__(self, stage: Stage, role: str, section: dict[str, Any], ops_port: int) -> None:
+    ``ops`` is the address and port of its ops listener; empty: 127.0.0.1 and the role's port. ``token`` is what it asks for.
+    """
+
+    namespace: str = "edge"
+    node: str = "edge-a"
+    folder: str = ""
+    ops: str = ""
+    token: str = ""
+    root: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Product:
+    """``edgekeeper ROLE run --config FILE``. ``section`` is the role's part of the config; change it, then ``reload``.
+
+    With ``everything`` it is ``edgekeeper run``: the other roles are in ``home.root``.
+    """
+
+    def __init__(self, stage: Stage, role: str, section: dict[str, Any], ops_port: int, home: Home | None = None, *, everything: bool = False) -> None:
         self.stage = stage
         self.role = role
         self.section = section
-        self.ops_port = ops_port
-        self.file = stage.folder / "edgekeeper.yaml"
+        self.home = home or Home()
+        self.ops = self.home.ops or f"127.0.0.1:{ops_port}"
+        self.folder = stage.folder / self.home.folder if self.home.folder else stage.folder
+        self.file = self.folder / "edgekeeper.yaml"
+        self.everything = everything
         self.actor: Actor | None = None
         self._starts = 0
 
     def write(self) -> None:
         """Write the config (JSON is YAML)."""
+        ops = {"listen": self.ops}
+        if self.home.token:
+            token = self.folder / "ops.token"
+            token.write_text(self.home.token + "\n", encoding="ascii")
+            token.chmod(0o600)
+            ops["token_file"] = str(token)
         root = {
-            "node": "edge-a",
-            "run_dir": str(self.stage.folder / "run"),
-            "state_dir": str(self.stage.folder / "state"),
-            "ops": {"listen": f"127.0.0.1:{self.ops_port}"},
+            "node": self.home.node,
+            "run_dir": str(self.folder / "run"),
+            "state_dir": str(self.folder / "state"),
+            "ops": ops,
+            **self.home.root,
             self.role: self.section,
         }
         swap(self.file, json.dumps(root, indent=1))
@@ -41,9 +71,11 @@ class Product:
     async def start(self) -> Actor:
         """Start the supervisor; returns at once."""
         self._starts += 1
+        self.folder.mkdir(exist_ok=True)
         self.write()
-        argv = [*command(), self.role, "run", "--config", str(self.file)]
-        self.actor = await self.stage.spawn("edge", f"edgekeeper-{self._starts}", argv)
+        argv = [*command(), *([] if self.everything else [self.role]), "run", "--config", str(self.file)]
+        name = f"edgekeeper-{self._starts}" if self.folder == self.stage.folder else f"{self.home.folder}-edgekeeper-{self._starts}"
+        self.actor = await self.stage.spawn(self.home.namespace, name, argv)
         return self.actor
 
     async def ready(self) -> bool:
@@ -53,7 +85,7 @@ class Product:
 
     async def status(self) -> dict[str, Any]:
         """``GET /status``: empty when it does not answer."""
-        return await status_at(self.stage, self.ops_port)
+        return await status_at(self.stage, self.ops, self.home.namespace, self.home.token)
 
     async def role_status(self) -> dict[str, Any]:
         """The role's part of the status; empty when there is none."""
@@ -78,12 +110,12 @@ class Product:
 
     def journal(self) -> list[dict[str, Any]]:
         """The journal so far, oldest first."""
-        file = self.stage.folder / "state" / "journal.jsonl"
+        file = self.folder / "state" / "journal.jsonl"
         return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()] if file.exists() else []
 
     async def run(self, *argv: str) -> tuple[int, str]:
-        """Run one ``edgekeeper`` command in the edge namespace: its exit code and what it printed."""
-        actor = await self.stage.spawn("edge", f"command-{len(self.stage.actors)}", [*command(), *argv])
+        """Run one ``edgekeeper`` command in its namespace: its exit code and what it printed."""
+        actor = await self.stage.spawn(self.home.namespace, f"command-{len(self.stage.actors)}", [*command(), *argv])
         code = await actor.wait(30.0)
         return code, actor.log.read_text(encoding="utf-8", errors="replace")
 
@@ -123,24 +155,25 @@ def swap(path: Path, text: str) -> None:
     new.replace(path)
 
 
-async def status_at(stage: Stage, port: int) -> dict[str, Any]:
-    """``GET /status`` from whoever has the ops port in the edge namespace: empty when nobody answers."""
-    body = await http_get(stage, f"http://127.0.0.1:{port}/status")
+async def status_at(stage: Stage, ops: str, namespace: str = "edge", token: str = "") -> dict[str, Any]:
+    """``GET /status`` from whoever has the ops address (host and port) in a namespace: empty when nobody answers."""
+    body = await http_get(stage, f"http://{ops}/status", namespace=namespace, token=token)
     found: dict[str, Any] = json.loads(body) if body else {}
     return found
 
 
-async def http_get(stage: Stage, url: str, timeout: float = 1.0) -> str:
-    """The body of a plain HTTP answer with status 200 from inside the edge namespace; empty else."""
+async def http_get(stage: Stage, url: str, timeout: float = 1.0, *, namespace: str = "edge", token: str = "") -> str:
+    """The body of a plain HTTP answer with status 200 from inside a namespace; empty else."""
     rest = url.removeprefix("http://")
     authority, _, path = rest.partition("/")
     host, _, port = authority.partition(":")
-    sock = stage.net.socket("edge")
+    sock = stage.net.socket(namespace)
+    bearer = f"Authorization: Bearer {token}\r\n" if token else ""
     loop = asyncio.get_running_loop()
     try:
         async with asyncio.timeout(timeout):
             await loop.sock_connect(sock, (host, int(port)))
-            await loop.sock_sendall(sock, f"GET /{path} HTTP/1.0\r\nHost: {authority}\r\nConnection: close\r\n\r\n".encode())
+            await loop.sock_sendall(sock, f"GET /{path} HTTP/1.0\r\nHost: {authority}\r\n{bearer}Connection: close\r\n\r\n".encode())
             answer = b""
             while part := await loop.sock_recv(sock, 65536):
                 answer += part

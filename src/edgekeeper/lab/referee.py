@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-Unit = Literal["s", "queries", "requests", "cuts", "clients", "restarts", "handshakes", "processes", "members", "errors"]
+Unit = Literal["s", "queries", "requests", "cuts", "clients", "restarts", "handshakes", "processes", "members", "errors", "moves", "VIPs"]
 
 
 @dataclass(frozen=True, slots=True)

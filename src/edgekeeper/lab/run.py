@@ -19,6 +19,7 @@ from edgekeeper.lab.product import need
 from edgekeeper.lab.referee import judge
 from edgekeeper.lab.report import CaseResult, DrillResult, Run, middle
 from edgekeeper.lab.stage import Stage, plan_for
+from edgekeeper.lab.topology import edge_plan
 
 Say = Callable[[str], None]
 Done = Callable[[tuple[DrillResult, ...]], None]
@@ -124,7 +125,7 @@ async def _one(case: Case, engine: EngineAt, side: Side, options: Options, label
     record = options.record / label if options.record else None
     script = case.plain if side is Side.PLAIN and case.plain is not None else case.script
     with netns.folder(time.monotonic_ns() % 1_000_000, record) as folder:
-        async with plan_for(case.members) as net, Stage(side, engine, net, folder, quick=options.ci, policy=options.policy) as stage:
+        async with plan_for(case.plan or edge_plan(case.members)) as net, Stage(side, engine, net, folder, quick=options.ci, policy=options.policy) as stage:
             measured = await script(stage)
             timeline = tuple((mark.at_s, mark.what) for mark in stage.timeline)
     return Run(measured.figures, measured.outage, timeline)

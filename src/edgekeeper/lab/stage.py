@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
 import socket
 import sys
 import time
@@ -20,7 +21,7 @@ from edgekeeper.lab.actors import Actor
 from edgekeeper.lab.engines import EngineAt
 from edgekeeper.lab.netns import Net
 from edgekeeper.lab.outcome import Measured, Side
-from edgekeeper.lab.topology import FRONT, MEMBERS, edge_plan
+from edgekeeper.lab.topology import FRONT, MEMBERS, Plan
 from edgekeeper.probe import packet
 
 MEMBER_PORT = 5353
@@ -57,6 +58,11 @@ class LoadRun:
             raise StepFailedError(msg)
         return records.read(self.out.read_text(encoding="ascii").splitlines())
 
+    async def stop(self) -> records.Tally:
+        """End it now: what is under way is waited for. Its figures."""
+        self.actor.signal(signal.SIGTERM)
+        return await self.tally()
+
     async def tally(self) -> records.Tally:
         """Wait for the end; its figures."""
         return records.tally(await self.finish(), datagrams=self.transport == "udp")
@@ -80,6 +86,8 @@ class Stage:
     timeline: list[Mark] = field(default_factory=list)
     members: dict[str, Actor] = field(default_factory=dict)
     actors: list[Actor] = field(default_factory=list)
+    closing: list[Callable[[], None]] = field(default_factory=list)
+    """What is done when the run ends, before its processes are stopped."""
     _zero: float = field(default_factory=time.monotonic)
     _loads: int = 0
     _begun: bool = False
@@ -88,6 +96,8 @@ class Stage:
         return self
 
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        for close in self.closing:
+            close()
         for actor in reversed(self.actors):
             await actor.stop(2.0)
 
@@ -109,7 +119,7 @@ class Stage:
 
     async def _member_answers(self, actor: Actor, address: str) -> bool:
         actor.must_run()
-        return await self.ask("edge", address, MEMBER_PORT, "health.example.", "TXT") is not None
+        return await self.ask("edge" if "edge" in self.net.name else "client", address, MEMBER_PORT, "health.example.", "TXT") is not None
 
     async def add_member(self, name: str, address: str, *options: str) -> Actor:
         """Start one small DNS server; its answers end in the last byte of its address."""
@@ -151,7 +161,7 @@ class Stage:
     async def ask(self, namespace: str, host: str, port: int, name: str, qtype: str = "A", timeout: float = 0.5) -> packet.Reply | None:
         """One question over UDP from a namespace; None when no answer came."""
         loop = asyncio.get_running_loop()
-        sock = self.net.socket(namespace, socket.SOCK_DGRAM)
+        sock = self.net.socket(namespace, socket.SOCK_DGRAM, socket.AF_INET6 if ":" in host else socket.AF_INET)
         try:
             sock.connect((host, port))
             ident = time.monotonic_ns() & 0xFFFF
@@ -227,9 +237,9 @@ class Stage:
         return time.monotonic() - began
 
 
-def plan_for(members: int) -> Net:
-    """The network of a drill with so many members."""
-    return Net(edge_plan(members), serial=time.monotonic_ns() % 100_000)
+def plan_for(plan: Plan) -> Net:
+    """The network of one run."""
+    return Net(plan, serial=time.monotonic_ns() % 100_000)
 
 
 __all__ = ["MEMBER_PORT", "NAMES", "LoadRun", "Mark", "Measured", "Stage", "plan_for"]

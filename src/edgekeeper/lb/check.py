@@ -8,7 +8,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from edgekeeper.config.lb import Lb
+from edgekeeper.config.root import Root
 from edgekeeper.engines.haproxy import seat as haproxy_seat
 from edgekeeper.engines.haproxy.topology import build as build_topology
 from edgekeeper.errors import MissingError
@@ -18,8 +18,10 @@ from edgekeeper.membership.standin import addressed, members
 from edgekeeper.model.verdict import EngineVerdict
 
 
-async def verdict(lb: Lb) -> EngineVerdict:
+async def verdict(root: Root, node: str) -> EngineVerdict:  # noqa: ARG001 - every role is asked alike
     """Render the lb role and ask HAProxy. MissingError when it is not installed."""
+    lb = root.lb
+    assert lb is not None  # noqa: S101 - the command has checked it
     doubts: list[str] = []
     with tempfile.TemporaryDirectory(prefix="edgekeeper-check-") as folder:
         try:

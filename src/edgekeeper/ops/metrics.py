@@ -38,6 +38,13 @@ METRICS: Final = (
     Metric("edgekeeper_lb_engine_restarts", "counter", ("reason",), "Engine restarts by reason: membership, listeners, other, exit."),
     Metric("edgekeeper_lb_renders", "counter", ("result",), "Renderings by result: ok, unchanged, invalid, check_failed."),
     Metric("edgekeeper_lb_alarms", "gauge", (), "Alarms that are raised now."),
+    Metric("edgekeeper_vip_master", "gauge", ("vip",), "1 when this node holds the VIP by the kernel, else 0."),
+    Metric("edgekeeper_vip_priority", "gauge", ("vip",), "Priority that keepalived told last."),
+    Metric("edgekeeper_vip_transitions", "counter", ("vip", "to"), "Changes of a VIP's state on this node, by the state that it changed to."),
+    Metric("edgekeeper_vip_reloads", "counter", ("result",), "Renderings by result: ok, unchanged, invalid, check_failed; each that is ok reloads keepalived."),
+    Metric("edgekeeper_vip_engine_up", "gauge", (), "1 when keepalived runs, else 0."),
+    Metric("edgekeeper_vip_engine_restarts", "counter", ("reason",), "Engine restarts by reason: peers, vips, other, exit."),
+    Metric("edgekeeper_vip_alarms", "gauge", (), "Alarms that are raised now."),
     Metric("edgekeeper_journal_lost", "gauge", (), "Journal entries that could not be written since the start."),
 )
 

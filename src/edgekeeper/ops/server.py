@@ -7,7 +7,7 @@ import contextlib
 import hmac
 import socket
 import ssl
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,9 +30,9 @@ PATIENCE_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Voice:
-    """What the server asks for each page: it holds nothing itself."""
+    """What the server asks for each page: it holds nothing itself. ``status`` is given the roles that are asked about; None is all of them."""
 
-    status: Callable[[], dict[str, Any]]
+    status: Callable[[Collection[str] | None], dict[str, Any]]
     ready: Callable[[], tuple[bool, str]]
     metrics: Callable[[], bytes]
 
@@ -84,9 +84,9 @@ def pages(voice: Voice, token: str | None, *, certificates: bool) -> Starlette:
         given = request.headers.get("authorization", "")
         return token is not None and hmac.compare_digest(given.encode(), f"Bearer {token}".encode())
 
-    def guarded(page: Callable[[], Response]) -> Callable[[Request], Any]:
+    def guarded(page: Callable[[Request], Response]) -> Callable[[Request], Any]:
         async def answer(request: Request) -> Response:
-            return page() if allowed(request) else PlainTextResponse("a bearer token or a client certificate is needed\n", 401)
+            return page(request) if allowed(request) else PlainTextResponse("a bearer token or a client certificate is needed\n", 401)
 
         return answer
 
@@ -101,10 +101,16 @@ def pages(voice: Voice, token: str | None, *, certificates: bool) -> Starlette:
         routes=[
             Route("/healthz/live", live),
             Route("/healthz/ready", ready),
-            Route("/status", guarded(lambda: JSONResponse(voice.status()))),
-            Route("/metrics", guarded(lambda: Response(voice.metrics(), media_type="text/plain; version=0.0.4"))),
+            Route("/status", guarded(lambda request: JSONResponse(voice.status(_roles(request))))),
+            Route("/metrics", guarded(lambda _: Response(voice.metrics(), media_type="text/plain; version=0.0.4"))),
         ]
     )
+
+
+def _roles(request: Request) -> Collection[str] | None:
+    """Those of ``?role=dns,vip``, which may be repeated; None when it is not there. What a peer asks often is then cheap to tell."""
+    given = request.query_params.getlist("role")
+    return {name.strip() for text in given for name in text.split(",")} if given else None
 
 
 async def serve(ops: Ops, default_listen: str, voice: Voice, token: str | None) -> None:

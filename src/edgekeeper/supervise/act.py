@@ -5,16 +5,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Any, assert_never
 
 from edgekeeper.errors import EdgekeeperError, StepFailedError
 from edgekeeper.host import process
 from edgekeeper.ports import Change, Clock, Cost, Engine, Hands
 from edgekeeper.supervise import decide as mind
-from edgekeeper.supervise.crew import Crew, Hand
+from edgekeeper.supervise.crew import Adopted, Crew, Hand
 from edgekeeper.supervise.enginelog import last_complaint, size
 from edgekeeper.supervise.replace import Exchange, exchange, release, steer_to
+from edgekeeper.supervise.shield import Shield, Step, unshielded
 from edgekeeper.supervise.stage import Generation, Stage
 
 CHECK_DEADLINE_S = 20.0
@@ -25,17 +25,6 @@ PROVE_DEADLINE_S = 15.0
 
 SURVIVE_S = 2.0
 """How long an engine must run that cannot be asked: one with a bad configuration is gone after 0.1 s (dnsdist 1.7.3 to 2.1.3)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Adopted:
-    """What a starting supervisor took over."""
-
-    running: bool
-    digest: str | None
-    good: str | None
-    why: str
-    pid: int | None = None
 
 
 class Actor:
@@ -52,6 +41,7 @@ class Actor:
         manner: str,
         stop_timeout_s: float,
         drain: Callable[[], Awaitable[None]],
+        shield: Shield = unshielded,
     ) -> None:
         self.crew = crew
         self.intents: dict[str, Any] = {}
@@ -66,6 +56,7 @@ class Actor:
         self._stage = stage
         self._clock = clock
         self._drain = drain
+        self._shield = shield
         self._staged: Generation | None = None
         self._fresh = False
         self._known: tuple[tuple[int, str], tuple[Any, Any]] | None = None
@@ -109,6 +100,11 @@ class Actor:
             del self.intents[digest]
             self.changes.pop(digest, None)
 
+    async def stop(self, hand: Hand) -> str:
+        """Stop the serving process for sure; says how it ended."""
+        async with self._shield(Step.STOP):
+            return await self.crew.stop(hand, self.stop_timeout_s)
+
     # commands -----------------------------------------------------------------------------
 
     async def do(self, command: mind.Command) -> mind.Event | None:
@@ -122,13 +118,16 @@ class Actor:
                 self._rollback(digest)
                 return None
             case mind.Start(digest=digest):
-                return await self._start(digest)
+                async with self._shield(Step.START):
+                    return await self._start(digest)
             case mind.Live(digest=digest):
                 return await self._live(digest)
             case mind.Reload(digest=digest):
-                return await self._reload(digest)
+                async with self._shield(Step.RELOAD):
+                    return await self._reload(digest)
             case mind.Replace(digest=digest):
-                return await self._replace(digest)
+                async with self._shield(Step.START):
+                    return await self._replace(digest)
             case _:
                 assert_never(command)
 

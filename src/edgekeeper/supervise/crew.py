@@ -47,6 +47,17 @@ class Found:
     recorded: bool = True
 
 
+@dataclass(frozen=True, slots=True)
+class Adopted:
+    """What a starting supervisor took over."""
+
+    running: bool
+    digest: str | None
+    good: str | None
+    why: str
+    pid: int | None = None
+
+
 class Crew:
     """The processes of one role's engine."""
 

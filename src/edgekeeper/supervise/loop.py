@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import hashlib
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, assert_never
 
 from edgekeeper import __version__
@@ -81,6 +82,13 @@ class Supervisor:
         if self._wanted is not None and self._doubt is None:
             self._doubt = why
             self._debounce = noticed(self._debounce, self._clock.monotonic())
+            self._wake.set()
+
+    def surroundings_changed(self) -> None:
+        """Something outside is another than it was (an address has come, say): what was refused is asked again at once."""
+        refused = self.state.refused
+        if refused is not None:
+            self.state = replace(self.state, refused=replace(refused, retry_at=self._clock.monotonic()))
             self._wake.set()
 
     def end(self, *, leave: bool) -> None:
@@ -211,7 +219,7 @@ class Supervisor:
             why = f"pid {serving.process.pid} is left running for the next supervisor"
             event = Event.HANDOVER_DONE
         else:
-            how = await self.actor.crew.stop(serving, self.actor.stop_timeout_s)
+            how = await self.actor.stop(serving)
             why = f"pid {serving.process.pid} {how}"
             event = Event.ENGINE_STOPPED
         emit(event, why)

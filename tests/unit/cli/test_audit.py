@@ -74,7 +74,6 @@ def test_sarif_names_the_line(bad: Path, capsys: pytest.CaptureFixture[str]) -> 
     [
         ("empty", b"", 2, "is empty"),
         ("binary", bytes(range(256)) * 40, 2, "is not text"),
-        ("keepalived.conf", b"vrrp_instance a {\n state MASTER\n}\n", 2, "not in this version"),
         ("dnsdist.conf", b'newServer("192.0.2.1")\n', 2, "not in this version"),
         ("x.yaml", b"a: 1\n", 2, "YAML"),
         ("missing", None, 6, "cannot be read"),
@@ -142,6 +141,39 @@ def test_a_socket_that_cannot_be_read_is_unknown_beside_a_file(bad: Path, capsys
     assert run(["audit", str(bad), "--only", "HAP002", "--socket", "/nonexistent/socket"]) == 0
     assert "UNKNOWN HAP002" in capsys.readouterr().out
     assert run(["audit", str(bad), "--only", "HAP002", "--socket", "/nonexistent/socket", "--fail-on", "UNKNOWN"]) == 1
+
+
+VIPS = Path(__file__).resolve().parents[2] / "golden" / "keepalived-audit"
+
+
+def test_keepalived_of_two_hosts_is_judged_together(capsys: pytest.CaptureFixture[str]) -> None:
+    files = [str(VIPS / "01-kubeadm-guide" / name) for name in ("a.conf", "b.conf")]
+    assert run(["audit", *files]) == 1
+    out = capsys.readouterr().out
+    assert f"{files[0]}:7: WARN VRP008 vrrp_instance VI_1: a dead service keeps its VIP for up to 35.6s: check_apiserver" in out
+    assert "29.6 to 33.6 s" in out
+    assert "2 files in 2 configurations" in out
+    assert run(["audit", *files, "--only", "VRP008", "-o", "json"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert [f["id"] for f in found["findings"]] == ["VRP008"]
+    assert found["vips"][0]["when_it_hangs"]["max_s"] == pytest.approx(35.6, abs=0.1)
+    assert run(["audit", *files, "--only", "VRP", "-o", "sarif"]) == 1
+    assert {r["ruleId"] for r in json.loads(capsys.readouterr().out)["runs"][0]["results"]} >= {"VRP008", "VRP012"}
+
+
+def test_haproxy_and_keepalived_may_be_named_at_once(bad: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["audit", str(bad), str(VIPS / "03-never"), "--only", "HAP001", "--only", "VRP009"]) == 1
+    out = capsys.readouterr().out
+    assert "HAP001 backend api" in out
+    assert "VRP009 vrrp_instance VI_WEB" in out
+
+
+def test_a_password_is_never_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "keepalived.conf"
+    path.write_text("vrrp_instance A {\n virtual_router_id 5\n authentication {\n  auth_type PASS\n  auth_pass hunter2-hunter2\n }\n}\n")
+    for form in ("text", "json", "sarif"):
+        assert run(["audit", str(path), "-o", form]) == 1
+        assert "hunter2" not in capsys.readouterr().out
 
 
 def test_explain_prints_the_page(capsys: pytest.CaptureFixture[str]) -> None:

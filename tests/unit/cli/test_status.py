@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgekeeper.cli import status as status_module
+from edgekeeper.cli.ask import Told, parse_status, together
 from edgekeeper.cli.main import run
 from edgekeeper.cli.output import Cell, Tone
-from edgekeeper.cli.status import Told, parse_status, rows, since_time, together
+from edgekeeper.cli.status import rows, since_time
 from edgekeeper.errors import MissingError, UsageError
 from edgekeeper.host.http import Response
 from edgekeeper.host.journal import FileJournal

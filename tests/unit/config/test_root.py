@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from edgekeeper.config.ops import Ops
 from edgekeeper.config.root import Root, broken_rules, is_loopback
 
 DNS: dict[str, Any] = {"listen": ["127.0.0.1:53"], "members": {"static": ["ns-a=192.0.2.1"]}, "proxy_protocol": "off"}
@@ -132,3 +133,17 @@ def test_the_node_is_one_of_the_nodes() -> None:
     assert broken({"node": "edge-b", "nodes": nodes})[0] == ("node", "edge-b is not among nodes: edge-a")
     assert broken({"node": "edge-a", "nodes": nodes}) == []
     assert broken({"node": "edge-b"}) == []
+
+
+def test_a_node_whose_listener_is_https_is_asked_so() -> None:
+    ops = {"listen": PUBLIC, **PAIR, "client_ca": "/ca"}
+    nodes = {"edge-a": {"address": "192.0.2.9", "ops": f"http://{PUBLIC}"}, "edge-b": {"address": "192.0.2.8", "ops": "http://192.0.2.8:8084"}}
+    assert [place for place, _ in broken({"node": "edge-a", "nodes": nodes, "ops": ops})] == ["nodes.edge-a.ops"]
+    assert broken({"node": "edge-a", "nodes": nodes, "ops": {"listen": "127.0.0.1:8084"}}) == []
+    nodes["edge-a"]["ops"] = f"https://{PUBLIC}"
+    assert broken({"node": "edge-a", "nodes": nodes, "ops": ops}) == []
+
+
+def test_whose_listener_is_believed() -> None:
+    made = [Ops.model_validate({"certificate": "/c", "key": "/k", **more}) for more in ({}, {"client_ca": "/ca"}, {"client_ca": "/ca", "peer_ca": "/peers"})]
+    assert [ops.believed_ca for ops in made] == [None, "/ca", "/peers"]

@@ -8,6 +8,12 @@ from edgekeeper.errors import UsageError
 from edgekeeper.lab.drills import DRILLS
 from edgekeeper.lab.run import chosen
 
+VERSIONS = {
+    "dnsdist": ((1, 7, 3), (1, 9, 16), (2, 1, 3)),
+    "haproxy": ((2, 6, 12), (3, 0, 11), (3, 2, 26)),
+    "keepalived": ((2, 2, 7), (2, 3, 3), (2, 3, 4)),
+}
+
 
 def test_every_drill_of_the_design_is_there() -> None:
     assert set(DRILLS) == {
@@ -34,6 +40,25 @@ def test_every_drill_of_the_design_is_there() -> None:
         "lb-taken-port",
         "lb-reload-down",
         "lb-supervisor-killed",
+        "vip-drained",
+        "vip-drain-aborted",
+        "vip-drained-tcp",
+        "vip-stopped",
+        "vip-killed",
+        "vip-frozen",
+        "vip-service-dead",
+        "vip-service-blackhole",
+        "vip-partition",
+        "vip-two-owners",
+        "vip-resumed",
+        "vip-keepalived-killed",
+        "vip-cold-start",
+        "vip-all-members-dead",
+        "vip-supervisor-killed",
+        "vip-supervisor-frozen",
+        "vip-reloaded",
+        "vip-kubeadm",
+        "dns-and-vip",
     }
 
 
@@ -43,7 +68,7 @@ def test_every_case_promises_something_to_every_version_that_can_do_it(drill: ob
     assert len(set(names)) == len(names)
     for case in drill.cases:  # type: ignore[attr-defined]
         assert case.unit == "queries" or any(p.figure == case.headline and p.unit == case.unit for p in case.promises)
-        for version in {"dnsdist": ((1, 7, 3), (1, 9, 16), (2, 1, 3)), "haproxy": ((2, 6, 12), (3, 0, 11), (3, 2, 26))}[drill.engine]:  # type: ignore[attr-defined]
+        for version in VERSIONS[drill.engine]:  # type: ignore[attr-defined]
             assert version < case.since or any(p.applies(version) for p in case.promises)
         assert case.compare == any(p.figure == "more_than_plain" for p in case.promises)
         assert not (case.alone and (case.compare or case.plain))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgekeeper.lab.topology import MEMBERS, cable_lines, edge_plan, full_name, owner
+from edgekeeper.lab.topology import MEMBERS, NODES, cable_lines, edge_plan, full_name, lan_plan, owner
 
 DOCUMENTATION = [ipaddress.ip_network(n) for n in ("192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24")]
 
@@ -43,6 +43,25 @@ def test_addresses_are_documentation_addresses(count: int) -> None:
     assert len(addresses) == count + 3
     assert len(set(addresses)) == len(addresses)
     assert all(any(a in net for net in DOCUMENTATION) for a in addresses)
+
+
+@pytest.mark.parametrize(("nodes", "members"), [(2, 0), (3, 12)])
+def test_a_segment_is_one_bridge(nodes: int, members: int) -> None:
+    plan = lan_plan(nodes, members)
+    lines = cable_lines(plan, {name: f"real-{name}" for name in plan.namespaces})
+    ports = [line for line in lines["switch"] if line.endswith("master br0")]
+    assert len(ports) == len(plan.namespaces) - 1 == nodes + 1 + (members > 0)
+    assert lines["switch"].index("link set br0 up") < lines["switch"].index(ports[0])
+    assert f"address add 192.0.2.{10 + nodes}/24 dev eth0" in lines[NODES[nodes - 1]]
+    assert f"address add 2001:db8::{10 + nodes}/64 dev eth0 nodad" in lines[NODES[nodes - 1]]
+    given = [ipaddress.ip_interface(a).ip for cable in plan.cables for end in cable for a in end.addresses]
+    assert len(set(given)) == len(given)
+
+
+@pytest.mark.parametrize(("nodes", "members"), [(1, 0), (4, 0), (2, 13)])
+def test_a_segment_of_too_many_or_too_few(nodes: int, members: int) -> None:
+    with pytest.raises(ValueError, match="the lab has 2 to 3 nodes"):
+        lan_plan(nodes, members)
 
 
 @pytest.mark.parametrize("count", [0, len(MEMBERS) + 1])

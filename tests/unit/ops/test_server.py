@@ -14,7 +14,11 @@ TOKEN = "a-token-of-this-test"
 
 
 def voice(*, ready: bool = True) -> Voice:
-    return Voice(lambda: {"schema": 1, "roles": {}}, lambda: (ready, "dns: because"), lambda: b"edgekeeper_x 1\n")
+    return Voice(
+        lambda roles: {"schema": 1, "roles": {} if roles is None else dict.fromkeys(sorted(roles))},
+        lambda: (ready, "dns: because"),
+        lambda: b"edgekeeper_x 1\n",
+    )
 
 
 def ask(
@@ -28,9 +32,10 @@ def ask(
     ready: bool = True,
 ) -> tuple[int, str]:
     """One request straight into the application."""
+    path, _, query = path.partition("?")
     scope: dict[str, Any] = {
         "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": method, "scheme": "http", "path": path, "raw_path": path.encode(),
-        "query_string": b"", "root_path": "", "headers": [(b"authorization", header.encode("latin-1"))] if header is not None else [],
+        "query_string": query.encode(), "root_path": "", "headers": [(b"authorization", header.encode("latin-1"))] if header is not None else [],
         "client": ("192.0.2.1", 1), "server": ("192.0.2.2", 80), "state": {"certified": certified},
     }  # fmt: skip
     sent: list[dict[str, Any]] = []
@@ -90,3 +95,8 @@ def test_it_leaves_signals_to_the_supervisor() -> None:
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     with _Server(uvicorn.Config(pages(voice(), None, certificates=False), log_config=None)).capture_signals():
         assert {number: signal.getsignal(number) for number in before} == before
+
+
+@pytest.mark.parametrize(("query", "roles"), [("", []), ("role=vip", ["vip"]), ("role=vip,dns&role=lb", ["dns", "lb", "vip"]), ("role=", [""]), ("x=vip", [])])
+def test_a_status_of_some_roles_only(query: str, roles: list[str]) -> None:
+    assert list(json.loads(ask(f"/status?{query}")[1])["roles"]) == roles

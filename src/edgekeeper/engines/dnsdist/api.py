@@ -1,7 +1,7 @@
 """The read-only API of a running dnsdist: one GET on loopback, under a deadline.
 
-Not through ``host.http``: status asks every second, and that client's TLS context alone costs
-more than the whole exchange here.
+Not through ``host.http``: status asks every second, and that client alone costs more than the
+whole exchange here. A connection for each question: dnsdist has few threads for kept ones.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 
 from edgekeeper.errors import MissingError, StepFailedError
+from edgekeeper.host.poll import read_response
 
 _LIMIT = 256 * 2**20
 _OK = 200
@@ -22,8 +23,7 @@ async def get(port: int, path: str, api_key: str, *, timeout_s: float = 5.0) -> 
             try:
                 head = f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nX-API-Key: {api_key}\r\nConnection: close\r\n\r\n"
                 writer.write(head.encode())
-                status, headers = await _head(reader)
-                body = await _body(reader, headers)
+                status, body, _ = await read_response(reader, _LIMIT)
             finally:
                 writer.close()
     except (OSError, EOFError, TimeoutError, ValueError) as err:
@@ -34,27 +34,3 @@ async def get(port: int, path: str, api_key: str, *, timeout_s: float = 5.0) -> 
         msg = f"dnsdist's API answered {path.partition('?')[0]} with status {status}"
         raise StepFailedError(msg)
     return body.decode("utf-8", "replace")
-
-
-async def _head(reader: asyncio.StreamReader) -> tuple[int, dict[str, str]]:
-    first = (await reader.readline()).decode("latin-1").split()
-    if len(first) < 2 or not first[0].startswith("HTTP/") or not first[1].isdigit():
-        msg = "it does not speak HTTP"
-        raise ValueError(msg)
-    headers = {}
-    while line := (await reader.readline()).decode("latin-1").strip():
-        name, _, value = line.partition(":")
-        headers[name.strip().lower()] = value.strip()
-    return int(first[1]), headers
-
-
-async def _body(reader: asyncio.StreamReader, headers: dict[str, str]) -> bytes:
-    if headers.get("transfer-encoding", "").lower() == "chunked":
-        parts = []
-        while size := int((await reader.readline()).split(b";")[0], 16):
-            parts.append(await reader.readexactly(size))
-            await reader.readline()
-        return b"".join(parts)
-    if "content-length" in headers:
-        return await reader.readexactly(min(int(headers["content-length"]), _LIMIT))
-    return await reader.read(-1)

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
-
-from pydantic import TypeAdapter
 
 from edgekeeper.engines.dnsdist import live, logline, render
 from edgekeeper.engines.dnsdist.features import Features
 from edgekeeper.engines.dnsdist.seat import Seat
 from edgekeeper.engines.dnsdist.topology import Topology
+from edgekeeper.model.kept import Keeper, Kept
 from edgekeeper.ports import Change, Cost
 
 _SIGNALS = {6: "SIGABRT", 9: "SIGKILL", 11: "SIGSEGV", 15: "SIGTERM"}
@@ -20,15 +18,7 @@ _COMPLAINT = re.compile(r"error|fatal|unable|cannot|could not|failed|invalid|unk
 _ACCEPTED = re.compile(r"Configuration '.*' OK!|Configuration OK")
 
 
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """What ``dump`` writes; without a seat it tells one intent from another."""
-
-    intent: Topology
-    seat: Seat | None
-
-
-_KEPT = TypeAdapter(Kept)
+_KEPT = Keeper[Topology, Seat](Kept[Topology, Seat])
 
 
 class DnsdistEngine:
@@ -73,12 +63,11 @@ class DnsdistEngine:
 
     def dump(self, intent: Any, seat: Any) -> str:
         """Intent and seat as JSON; it holds secrets, so it belongs beside the files with their mode."""
-        return _KEPT.dump_json(Kept(intent, seat), indent=1).decode() + "\n"
+        return _KEPT.dump(intent, seat)
 
     def load(self, text: str) -> tuple[Topology, Seat | None]:
         """The inverse of ``dump``; pydantic's ValidationError is a ValueError."""
-        kept = _KEPT.validate_json(text)
-        return kept.intent, kept.seat
+        return _KEPT.load(text)
 
     def steerable(self, intent: Any) -> Sequence[str]:
         """The plain DNS addresses; DoQ and DoH3 keep their state in the process and cannot be shared."""

@@ -10,6 +10,7 @@ from edgekeeper.engines.dnsdist.names import RESOLVER
 from edgekeeper.engines.dnsdist.names import RETRY as RETRY_POOL
 from edgekeeper.engines.dnsdist.names import STREAM as STREAM_POOL
 from edgekeeper.engines.dnsdist.topology import Topology
+from edgekeeper.model.selfname import SELF_TEXT
 
 LEAVING = 1_000_000
 """The order of a member that leaves; dnsdist's own is 1, and ours are never rendered with another."""
@@ -20,6 +21,9 @@ FORGET = "collectgarbage() collectgarbage()"
 
 SECRET_TLV = 224
 """The PROXY protocol v2 type that carries the shared secret (the first of the range for custom use)."""
+
+SELF_DATA = chr(len(SELF_TEXT)) + SELF_TEXT
+"""The record data of the self answer: TXT as it is on the wire."""
 
 _RETRY_FLOOR = 20
 RETRY = "ek_retry"

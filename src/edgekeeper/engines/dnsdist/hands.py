@@ -291,7 +291,7 @@ def _ephemeral_from() -> int:
 
 
 async def _answers(port: int) -> str | None:
-    """None when the private port answers our question. An AXFR: the first rule refuses it, so no member is needed."""
+    """None when the private port answers our question. An AXFR: a rule before all members refuses it, so no member is needed."""
     identity = secrets.token_bytes(2)
     question = identity + bytes.fromhex("0000 0001 0000 0000 0000 00 00fc 0001")
     loop = asyncio.get_running_loop()

@@ -25,6 +25,7 @@ from edgekeeper.engines.dnsdist.topology import (
     Pool,
     Topology,
 )
+from edgekeeper.model.selfname import SELF_NAME, SELF_TYPE
 
 _BACKEND_TCP_TIMEOUT_S = 1
 _CHAOS = 3
@@ -93,6 +94,8 @@ def rules(topology: Topology) -> str:
 
 def selector(rule: Rule) -> str:
     """Which queries a rule is about."""
+    if rule.kind == "alive":
+        return f"AndRule({{QNameRule({lua_string(SELF_NAME)}), QTypeRule(DNSQType.{SELF_TYPE})}})"
     if rule.kind == "refuse":
         kinds = "OrRule({OpcodeRule(DNSOpcode.Notify), OpcodeRule(DNSOpcode.Update), QTypeRule(DNSQType.AXFR), QTypeRule(DNSQType.IXFR)})"
         if not rule.sources:
@@ -106,6 +109,8 @@ def selector(rule: Rule) -> str:
 
 def action(rule: Rule) -> str:
     """What happens to them."""
+    if rule.kind == "alive":
+        return f"SpoofRawAction({lua_string(functions.SELF_DATA)})"
     if rule.kind == "refuse":
         return "RCodeAction(DNSRCode.REFUSED)"
     if rule.kind == "secret":

@@ -14,8 +14,9 @@ _SECRET_LENGTH = 32
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A query rule. ``kind``: restartable, refuse, secret, suffix, or default.
+    """A query rule. ``kind``: alive, restartable, refuse, secret, suffix, or default.
 
+    alive: the question that dnsdist answers itself, whatever its members do (see ``model.selfname``).
     refuse: transfers, NOTIFY and UPDATE unless the client is in ``sources``. suffix: names under
     ``suffixes`` but not under ``but`` go to ``pool``. secret: ``text`` goes into TLV 224.
     """
@@ -53,7 +54,9 @@ def rules(dns: Dns, zones: tuple[str, ...], forwards: tuple[str, ...], text: str
     if both:
         msg = f"{both[0]} is both a zone of the members and forwarded; keep one of the two"
         raise UsageError(msg)
-    out = [_rule("restartable", "restartable")] if retry else []
+    out = [_rule("alive", "alive")]
+    if retry:
+        out.append(_rule("restartable", "restartable"))
     out.append(_rule("refuse-transfers", "refuse", sources=tuple(dns.transfer_sources)))
     if text:
         out.append(_rule("proxy-secret", "secret", text=text))

@@ -14,6 +14,7 @@ from edgekeeper.engines.dnsdist.quote import lua_string, yaml_text
 from edgekeeper.engines.dnsdist.routing import Rule
 from edgekeeper.engines.dnsdist.seat import Seat, scrypt
 from edgekeeper.engines.dnsdist.topology import HASH_PERTURBATION, IN_FLIGHT, LOOPBACK, OUTSTANDING, WEIGHT, Backend, Cache, Guard, Listener, Pool, Topology
+from edgekeeper.model.selfname import SELF_NAME, SELF_TYPE
 
 _HEADER = "Written by edgekeeper; changes here are lost at the next render."
 _PROTOCOL = {"do53": "Do53", "dot": "DoT", "doh": "DoH", "doq": "DoQ", "doh3": "DoH3"}
@@ -133,6 +134,8 @@ def _rule(rule: Rule) -> dict[str, Any]:
 
 
 def _selector(rule: Rule) -> dict[str, Any]:
+    if rule.kind == "alive":
+        return {"type": "And", "selectors": [{"type": "QName", "qname": SELF_NAME}, {"type": "QType", "qtype": SELF_TYPE}]}
     if rule.kind == "refuse":
         parts: list[dict[str, Any]] = [{"type": "Opcode", "code": "Notify"}, {"type": "Opcode", "code": "Update"}]
         parts += [{"type": "QType", "qtype": "AXFR"}, {"type": "QType", "qtype": "IXFR"}]
@@ -150,6 +153,8 @@ def _selector(rule: Rule) -> dict[str, Any]:
 
 
 def _action(rule: Rule) -> dict[str, Any]:
+    if rule.kind == "alive":
+        return {"type": "SpoofRaw", "answers": [functions.SELF_DATA]}
     if rule.kind == "refuse":
         return {"type": "RCode", "rcode": "Refused"}
     if rule.kind == "secret":

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
-
-from pydantic import TypeAdapter
 
 from edgekeeper.engines.haproxy import live, render
 from edgekeeper.engines.haproxy.features import Features
 from edgekeeper.engines.haproxy.seat import Seat
 from edgekeeper.engines.haproxy.topology import Topology
+from edgekeeper.model.kept import Keeper, Kept
 from edgekeeper.model.text import printable
 from edgekeeper.ports import Change, Cost
 
@@ -21,15 +19,7 @@ _ALERT = re.compile(r"^\[(?:ALERT|EMERG)\]\s*(?:\(\d+\)\s*:\s*)?(.*)$", re.MULTI
 _SUMMARY = re.compile(r"config : (?:Error\(s\) found|Fatal errors found)|Error\(s\) found in configuration file|Fatal errors found")
 
 
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """What ``dump`` writes; without a seat it tells one intent from another."""
-
-    intent: Topology
-    seat: Seat | None
-
-
-_KEPT = TypeAdapter(Kept)
+_KEPT = Keeper[Topology, Seat](Kept[Topology, Seat])
 
 
 class HaproxyEngine:
@@ -73,12 +63,11 @@ class HaproxyEngine:
 
     def dump(self, intent: Any, seat: Any) -> str:
         """Intent and seat as JSON."""
-        return _KEPT.dump_json(Kept(intent, seat), indent=1).decode() + "\n"
+        return _KEPT.dump(intent, seat)
 
     def load(self, text: str) -> tuple[Topology, Seat | None]:
         """The inverse of ``dump``; pydantic's ValidationError is a ValueError."""
-        kept = _KEPT.validate_json(text)
-        return kept.intent, kept.seat
+        return _KEPT.load(text)
 
     def steerable(self, intent: Any) -> Sequence[str]:  # noqa: ARG002 - the port's shape
         """None: HAProxy speaks TCP, and shares its listeners with a process beside it by itself."""

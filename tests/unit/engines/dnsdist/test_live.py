@@ -105,8 +105,16 @@ def test_the_new_member_comes_before_the_old_one_goes():
 
 def test_every_rule_is_replaced_in_one_statement():
     (rules,) = commands(OLDER, made(zones=("example.",)), NEW)[1:]
-    assert rules.startswith("setRules({newRuleAction(AllRule(), LuaFFIPerThreadAction(")
-    assert rules.count("newRuleAction(") == 4
+    assert rules.startswith('setRules({newRuleAction(AndRule({QNameRule("alive.edgekeeper.invalid."), QTypeRule(DNSQType.TXT)}), SpoofRawAction(')
+    assert "newRuleAction(AllRule(), LuaFFIPerThreadAction(" in rules
+    assert rules.count("newRuleAction(") == 5
+
+
+def test_an_engine_from_before_the_self_answer_is_given_it_live():
+    old = made()
+    found = change(replace(old, rules=old.rules[1:]), old)
+    assert found.cost is Cost.LIVE
+    assert old.rules[0].kind == "alive"
 
 
 def test_other_statements():

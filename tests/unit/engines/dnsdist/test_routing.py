@@ -21,6 +21,7 @@ def dns(**said):
 def test_the_order_and_the_ids_are_fixed():
     found = rules(dns(transfer_sources=["192.0.2.1/32"]), ("example.",), ("lan.",), SECRET, retry=True)
     assert [(rule.name, rule.kind, rule.pool) for rule in found] == [
+        ("alive", "alive", ""),
         ("restartable", "restartable", ""),
         ("refuse-transfers", "refuse", ""),
         ("proxy-secret", "secret", ""),
@@ -29,12 +30,12 @@ def test_the_order_and_the_ids_are_fixed():
         ("resolver", "default", "resolver"),
     ]
     assert [rule.id for rule in found] == [identify(f"rule {rule.name}") for rule in found]
-    assert found[1].sources == ("192.0.2.1/32",)
+    assert found[2].sources == ("192.0.2.1/32",)
     assert SECRET not in repr(found)
 
 
 def test_what_is_not_wanted_has_no_rule():
-    assert [rule.name for rule in rules(dns(), (), (), "", retry=False)] == ["refuse-transfers", "resolver"]
+    assert [rule.name for rule in rules(dns(), (), (), "", retry=False)] == ["alive", "refuse-transfers", "resolver"]
 
 
 def test_a_zone_that_is_also_forwarded_is_refused():

@@ -52,7 +52,7 @@ def test_an_engine_that_is_what_was_wanted_differs_in_nothing():
         ({"servers": [{"name": "ns-a"}, {"name": "ns-a"}]}, "the engine holds a member twice"),
         ({"servers": [{"name": "ns-a", "address": "127.0.0.9:1"}]}, "ns-a has the address 127.0.0.9:1, not 127.0.0.1:5353"),
         ({"servers": [{"name": "ns-a", "pools": ["x"]}]}, "ns-a is in the pools x, not authoritative, resolver, retry, retry-stream"),
-        ({"rules": []}, "the rules are none, not restartable, refuse-transfers, authoritative, resolver"),
+        ({"rules": []}, "the rules are none, not alive, restartable, refuse-transfers, authoritative, resolver"),
         ({"acl": "0.0.0.0/0"}, "the ACL is 0.0.0.0/0, not 127.0.0.0/8, ::1/128"),
         ({"frontends": []}, "127.0.0.1:53 is not listened on over UDP (do53)"),
         ({"frontends": []}, "127.0.0.1:53 is not listened on over TCP (do53)"),
@@ -93,7 +93,7 @@ def test_rules_without_names_are_known_by_their_ids():
     assert turned is not None
     assert differences(TOPOLOGY, held) == ()
     assert differences(TOPOLOGY, turned) == (
-        "the rules are refuse-transfers, authoritative, resolver, Odd, not restartable, refuse-transfers, authoritative, resolver",
+        "the rules are restartable, refuse-transfers, authoritative, resolver, Odd, not alive, restartable, refuse-transfers, authoritative, resolver",
     )
 
 

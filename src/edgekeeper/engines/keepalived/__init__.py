@@ -1,0 +1,1 @@
+"""keepalived: its configuration, its validator, its states."""

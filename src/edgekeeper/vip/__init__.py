@@ -1,0 +1,1 @@
+"""The vip role: keepalived under supervision, hand-overs that lose nothing, and the truth about who holds a VIP."""

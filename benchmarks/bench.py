@@ -19,6 +19,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "benchmarks")]
 
 import lb  # noqa: E402 - as above
+import vip_probe  # noqa: E402 - as above
 
 from edgekeeper.config.dns import Dns  # noqa: E402
 from edgekeeper.dns.build import Build, detect  # noqa: E402
@@ -104,6 +105,7 @@ def main() -> int:
         rows += render(found, suite) + change(found, suite)
     rows += idle()
     rows += lb.rows()
+    rows += vip_probe.rows()
     lines = ["| what | measured | limit | |", "| --- | --- | --- | --- |"]
     lines += [f"| {what} | {measured} | {limit} | {'reached' if well else '**not reached**'} |" for what, measured, limit, well in rows]
     text = "\n".join(lines) + "\n"

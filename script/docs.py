@@ -91,9 +91,10 @@ def checks_page() -> str:
     rows = "".join(f"| [{check.id}]({check.id}.md) | {check.severity} | {_cell(check.title)} | {check.needs} |\n" for check in CHECKS)
     return (
         f"{NOTE}# Checks\n\n"
-        "`edgekeeper audit haproxy.cfg` asks all of these of a configuration, and with `--socket` of the running HAProxy; nothing is written.\n"
-        "`edgekeeper audit --explain HAP001` prints a page. CRIT: clients are hurt now; HIGH: the next single failure hurts; WARN; INFO;\n"
-        "UNKNOWN: could not be read, so neither found nor passed. Exit 1 on any of WARN or worse (`--fail-on`).\n\n"
+        "`edgekeeper audit haproxy.cfg` asks those of HAP of a configuration, and with `--socket` of the running HAProxy; `edgekeeper audit` with the\n"
+        "`keepalived.conf` of each host asks those of VRP of all hosts together. Nothing is written. `edgekeeper audit --explain HAP001` prints a page.\n"
+        "CRIT: clients are hurt now; HIGH: the next single failure hurts; WARN; INFO; UNKNOWN: could not be read, so neither found nor passed.\n"
+        "Exit 1 on any of WARN or worse (`--fail-on`).\n\n"
         f"| id | worst | title | looks at |\n| --- | --- | --- | --- |\n{rows}"
     )
 

@@ -18,9 +18,13 @@ machine, without edgekeeper, with the configuration that a user would write. Out
 
 """
 COSTS = "What edgekeeper itself costs"
-ENGINES = {"haproxy": "HAProxy", "dnsdist": "dnsdist"}
+ENGINES = {"keepalived": "keepalived", "haproxy": "HAProxy", "dnsdist": "dnsdist"}
 """In the order of the page."""
 ABOUT = {
+    "keepalived": """Two or three nodes and a client on one bridge. The client asks 500 questions a second of the VIP (50 where only the length of an outage counts), from many ports;
+who holds the VIP is read from the kernel of each node 50 times a second or more. Plain keepalived has what a user would write: priorities 200 and 190, `nopreempt`, a check each second
+that gives up after 0.9 s, `fall 3`; where a case says so, the settings of kubeadm's guide. "Moves" counts changes of the owner.
+""",
     "haproxy": """Three control-plane servers stand behind HAProxy in TCP mode. A warm client keeps one HTTP/2 connection over TLS, gives a request 4 s, keeps the
 connection after a missed deadline and leaves it only when a PING is not acknowledged, as Kubernetes clients do; fresh clients open a
 connection for each request. Plain HAProxy is configured in the manner of kubeadm's guides: `option httpchk` over TLS, `inter 2s fall 3`, idle
@@ -56,6 +60,18 @@ README_LB = (
     ("lb-reloads/defaults", "a thousand reloads under load: requests lost"),
     ("lb-supervisor-killed/killed", "edgekeeper itself is killed: requests lost"),
 )
+README_VIP = (
+    ("vip-drained/nopreempt", "a VIP is drained for maintenance: questions lost"),
+    ("vip-stopped/defaults", "the supervisor, with keepalived, is stopped: questions lost"),
+    ("vip-stopped/by-somebody", "somebody stops keepalived: longest time without an answer"),
+    ("vip-service-dead/defaults", "the service behind the VIP is killed: longest time without an answer"),
+    ("vip-service-blackhole/defaults", "it hangs (a black hole): longest time without an answer"),
+    ("vip-kubeadm/hangs", "the same with the settings of kubeadm's guide"),
+    ("vip-keepalived-killed/defaults", "keepalived is killed (-9) on the owner: two nodes hold the VIP for"),
+    ("vip-resumed/defaults", "a frozen owner wakes up: times that the VIP moved"),
+    ("vip-killed/defaults", "the owner's machine dies, advert 1 s (the protocol's own limit is 3.0 s)"),
+    ("vip-killed/advert-100ms", "the same, advert 100 ms"),
+)
 README_DNS = (
     ("dns-member-killed/defaults", "a member is killed"),
     ("dns-member-frozen/defaults", "a member freezes (a black hole)"),
@@ -81,7 +97,7 @@ def main() -> int:
             _take(drills, drill)
     parts = _parts(page.read_text(encoding="utf-8")) if page.exists() else {}
     for engine, title in ENGINES.items():
-        some = [d for d in drills if engine in d["engines"]]
+        some = [d for d in drills if _engine(d)[0] == engine]
         if some:
             parts[title] = f"{ABOUT[engine]}\n{_summary(some)}{_pages(some)}"
     if costs:
@@ -122,8 +138,8 @@ def _cases(drills: list[dict[str, Any]]) -> list[tuple[str, dict[str, Any]]]:
 
 def _engine(case: dict[str, Any]) -> tuple[str, str]:
     """The engine of a case and its version."""
-    ((engine, version),) = case["engines"].items()
-    return engine, version
+    engine = next(engine for engine in ENGINES if engine in case["engines"])  # a joint drill belongs to the first
+    return engine, case["engines"][engine]
 
 
 def _summary(drills: list[dict[str, Any]]) -> str:
@@ -203,6 +219,7 @@ def _readme(drills: list[dict[str, Any]], before: str) -> str:
     """One table an engine; that of an engine that was not measured now stays as it was."""
     old = {engine: next((t.strip() + "\n" for t in before.split("\n\n") if f"| plain {title} |" in t), "") for engine, title in ENGINES.items()}
     new = {
+        "keepalived": _readme_table(drills, "keepalived", "keepalived {}", README_VIP),
         "haproxy": _readme_table(drills, "haproxy", "HAProxy {}", README_LB),
         "dnsdist": _readme_table(drills, "dnsdist", "dnsdist {}, questions lost", README_DNS),
     }

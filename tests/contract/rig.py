@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ctypes
 import os
 import signal
 import socket
 import subprocess
 import tempfile
+import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -27,6 +29,11 @@ from edgekeeper.engines.haproxy.features import parse as parse_haproxy
 from edgekeeper.engines.haproxy.hands import HaproxyHands
 from edgekeeper.engines.haproxy.stats import parse_servers_state
 from edgekeeper.engines.haproxy.topology import build as build_haproxy
+from edgekeeper.engines.keepalived.engine import KeepalivedEngine
+from edgekeeper.engines.keepalived.features import parse as parse_keepalived
+from edgekeeper.engines.keepalived.hands import KeepalivedHands
+from edgekeeper.engines.keepalived.topology import build as build_keepalived
+from edgekeeper.host import addresses
 from edgekeeper.host.clock import SystemClock
 from edgekeeper.host.process import marked, parent
 from edgekeeper.model.backend import Member
@@ -36,6 +43,7 @@ from edgekeeper.supervise.act import Actor
 from edgekeeper.supervise.crew import MARK, Crew
 from edgekeeper.supervise.loop import Supervisor, intent_digest
 from edgekeeper.supervise.stage import Stage
+from edgekeeper.vip.place import of_nodes
 
 DEADLINE_S = 15.0
 
@@ -150,17 +158,86 @@ class HaproxyKit:
         return {row.server for row in parse_servers_state(await master.ask("show servers state", worker=worker))}
 
 
-SUITES = {"2.6": "1.7", "3.2": "2.1"}
-"""HAProxy's versions lie beside these of dnsdist."""
+class KeepalivedKit:
+    """A real keepalived with a VIP for each port and a peer for each member, none of which is there. It wants ``own_network``."""
+
+    reloads = True
+
+    def __init__(self, binary: Path, folder: Path) -> None:
+        told = subprocess.run([binary, "--version"], capture_output=True, text=True, timeout=10, check=True)
+        self._features = parse_keepalived(told.stdout + told.stderr)
+        self.engine, self.hands = KeepalivedEngine(self._features, str(binary)), KeepalivedHands(str(folder))
+        self._folder, self._vips = folder, dict[int, int]()
+        for part in ("fifo", "dumps"):
+            (folder / part).mkdir()
+
+    def intent(self, ports: list[int], members: tuple[str, ...]) -> Any:
+        numbers = [self._vips.setdefault(port, 101 + len(self._vips)) for port in ports]
+        vips = [{"name": f"v{n}", "address": f"192.0.2.{n}/24", "vrid": n, "probe": "none"} for n in numbers]
+        nodes = {"edge": {"address": OWN}, **{name: {"address": f"192.0.2.{20 + 'abc'.index(name[-1])}"} for name in members}}
+        root = Root.model_validate({"node": "edge", "nodes": nodes, "vip": {"interface": "eth0", "advert": "50ms", "vips": vips}})
+        assert root.vip is not None
+        return build_keepalived(root.vip, "edge", of_nodes(root.vip, "edge", root.nodes), str(self._folder), ("/usr/bin/true",), "root", hmac=False)
+
+    def unacceptable(self, intent: Any) -> Any:
+        return replace(intent, instances=tuple(replace(each, priority=300) for each in intent.instances))
+
+    def needs(self, intent: Any, seat: Any) -> int:
+        raise NotImplementedError  # it needs no port
+
+    def listens(self, port: int) -> bool:
+        """Whether its VIP is held, or will be in a moment."""
+        end = time.monotonic() + 2
+        while not (held := f"192.0.2.{self._vips.get(port)}" in {each.address for each in addresses.held()}) and time.monotonic() < end:
+            if self._pid() is None:
+                break
+            time.sleep(0.02)
+        return held
+
+    async def members(self, seat: Any) -> set[str]:
+        pid = self._pid()
+        assert pid is not None
+        dump = await self.hands.ask(seat, pid)
+        assert not isinstance(dump, str), dump
+        return {f"ns-{'abc'[int(peer.rpartition('.')[2]) - 20]}" for instance in dump.instances.values() for peer in instance.peers}
+
+    def _pid(self) -> int | None:
+        file = Path(self.hands.new_seat(None).pid_file("parent"))
+        return int(file.read_text()) if file.exists() else None
+
+
+OWN = "192.0.2.11"
+_NEW_NETWORK = 0x40000000
+
+
+@contextlib.contextmanager
+def own_network() -> Iterator[None]:
+    """This thread, and all that it starts, in a network of its own with an interface eth0; needs root."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    before = os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        if libc.unshare(_NEW_NETWORK):
+            raise OSError(ctypes.get_errno(), "unshare")
+        lines = ("link set lo up", "link add eth0 type veth peer name other", "link set other up", f"address add {OWN}/24 dev eth0", "link set eth0 up")
+        subprocess.run(["ip", "-batch", "-"], input="\n".join(lines), text=True, timeout=10, check=True)
+        yield
+    finally:
+        assert libc.setns(before, _NEW_NETWORK) == 0
+        os.close(before)
+
+
+SUITES = {"2.6": "1.7", "3.2": "2.1", "2.2.7": "1.7", "2.3.4": "2.1"}
+"""Versions of HAProxy and keepalived lie beside these of dnsdist."""
 
 
 @contextlib.contextmanager
 def kit_of(name: str, real_engine: Callable[..., Path]) -> Iterator[Kit]:
     """``fake``, ``dnsdist 2.1``, ``HAProxy 3.2``."""
     program, _, version = name.partition(" ")
-    if program == "HAProxy":
+    if program in ("HAProxy", "keepalived"):
         with tempfile.TemporaryDirectory(prefix="ek-") as folder:
-            yield HaproxyKit(real_engine(SUITES[version], "haproxy"), Path(folder))
+            kind: Callable[[Path, Path], Kit] = HaproxyKit if program == "HAProxy" else KeepalivedKit
+            yield kind(real_engine(SUITES[version], program.lower()), Path(folder))
     else:
         yield FakeKit() if program == "fake" else DnsdistKit(real_engine(version))
 

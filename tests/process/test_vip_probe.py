@@ -102,7 +102,9 @@ def speaks() -> Iterator[Callable[[bytes | None], str]]:
                     if said is not None:
                         if said:
                             peer.recv(4096)
-                            peer.sendall(said)
+                            for piece in said.split(b"(later)"):
+                                peer.sendall(piece)
+                                time.sleep(0.02 * (b"(later)" in said))
                         peer.shutdown(socket.SHUT_RDWR)
 
         threading.Thread(target=serve, daemon=True).start()
@@ -165,6 +167,7 @@ def test_a_refused_port_is_death(speaks):
         (b"HTTP/1.1 503 No\r\nContent-Length: 9\r\n\r\nno server", "members"),
         (b"HTTP/1.1 503 No\r\nEdgekeeper-State: draining\r\n\r\n", "draining"),
         (b"HTTP/1.1 503 No\r\n\r\nlameduck", "draining"),
+        (b"HTTP/1.1 503 No\r\n\r\n(later)lame(later)duck", "draining"),
         (b"220 mail.example ESMTP\r\n", "members"),
         (b"", "dead"),
         (None, "silent"),

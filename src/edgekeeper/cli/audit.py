@@ -14,8 +14,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from edgekeeper.doctor.examine import Examined
-    from edgekeeper.doctor.facts import HaproxyFacts
+    from edgekeeper.doctor.facts import HaproxyFacts, KeepalivedFacts
     from edgekeeper.model.finding import Finding, Severity
+
+    Judged = tuple[HaproxyFacts | KeepalivedFacts, Examined]
 
 
 class Output(StrEnum):
@@ -38,7 +40,10 @@ class FailOn(StrEnum):
 
 def audit(
     files: Annotated[
-        list[str] | None, typer.Argument(metavar="FILE...", help="haproxy.cfg; several are one configuration, as for haproxy -f A -f B; a folder: its *.cfg.")
+        list[str] | None,
+        typer.Argument(
+            metavar="FILE...", help="haproxy.cfg (several: one configuration, as for haproxy -f A -f B), keepalived.conf (one for each host), or their folder."
+        ),
     ] = None,
     socket: Annotated[str | None, typer.Option("--socket", metavar="PATH", help="Look at the running HAProxy too: its stats or master socket.")] = None,
     api_backend: Annotated[
@@ -57,7 +62,8 @@ def audit(
     import asyncio
 
     from edgekeeper.doctor.collect import collect, configurations
-    from edgekeeper.doctor.examine import examine, in_order
+    from edgekeeper.doctor.collect_vips import collect_vips
+    from edgekeeper.doctor.examine import examine, examine_vips, in_order
     from edgekeeper.host.clock import SystemClock
 
     if explain is not None:
@@ -65,33 +71,39 @@ def audit(
         return
     _known([*(only or ()), *(skip or ())])
     if "" in (files or ()):
-        msg = "a file without a name is given (an empty variable?); nothing was judged, name a haproxy.cfg"
+        msg = "a file without a name is given (an empty variable?); nothing was judged, name a haproxy.cfg or keepalived.conf"
         raise UsageError(msg)
     if not files and socket is None:
-        msg = "no file is named; name a haproxy.cfg, or a running HAProxy with --socket"
+        msg = "no file is named; name a haproxy.cfg, the keepalived.conf of each host, or a running HAProxy with --socket"
         raise UsageError(msg)
-    found = configurations(files or [])
+    named = configurations(files or [])
+    found = named.haproxy
     if socket is not None and len(found) > 1:
         msg = f"{len(found)} configurations are named and one --socket; name the files of the HAProxy behind it"
         raise UsageError(msg)
-    judged: list[tuple[HaproxyFacts, Examined]] = []
-    for sources in found or ((),):
+    judged: list[Judged] = []
+    for sources in found or (((),) if socket is not None else ()):
         facts = asyncio.run(collect(sources, socket=socket, api_backends=api_backend or (), clock=SystemClock()))
         judged.append((facts, examine(facts, only=only or (), skip=skip or ())))
     _same_names(judged, api_backend or [])
-    findings = in_order(finding for _, examined in judged for finding in examined.findings)
     names = [source.name for sources in found for source in sources]
+    if named.keepalived:
+        vips = collect_vips(named.keepalived)
+        judged.append((vips, examine_vips(vips, only=only or (), skip=skip or ())))
+        names += dict.fromkeys(name for host in vips.hosts for name in host.files)
+    findings = in_order(finding for _, examined in judged for finding in examined.findings)
     _SHOW[output](names, judged, findings)
     _end(judged, findings, fail_on, nothing_read=not names)
 
 
-def _end(judged: Sequence[tuple[HaproxyFacts, Examined]], findings: Sequence[Finding], fail_on: FailOn, *, nothing_read: bool) -> None:
+def _end(judged: Sequence[Judged], findings: Sequence[Finding], fail_on: FailOn, *, nothing_read: bool) -> None:
     """The exit code: 6 when nothing could be read, 1 when there is something as bad as was asked."""
     from edgekeeper.doctor.examine import is_failure
-    from edgekeeper.doctor.facts import Unknown
+    from edgekeeper.doctor.facts import HaproxyFacts, Unknown
     from edgekeeper.model.finding import Severity
 
-    runtime = judged[0][0].runtime
+    first = judged[0][0]
+    runtime = first.runtime if isinstance(first, HaproxyFacts) else None
     if nothing_read and isinstance(runtime, Unknown):
         raise MissingError(runtime.reason)
     worst: Severity = Severity(fail_on.value)
@@ -99,37 +111,50 @@ def _end(judged: Sequence[tuple[HaproxyFacts, Examined]], findings: Sequence[Fin
         raise typer.Exit(EdgekeeperError.exit_code)
 
 
-def _text(names: Sequence[str], judged: Sequence[tuple[HaproxyFacts, Examined]], findings: Sequence[Finding]) -> None:
-    from edgekeeper.doctor.facts import HaproxyRuntime
-    from edgekeeper.doctor.report import HEAD, lines, row, summary
+def _text(names: Sequence[str], judged: Sequence[Judged], findings: Sequence[Finding]) -> None:
+    from edgekeeper.doctor.facts import HaproxyFacts, HaproxyRuntime
+    from edgekeeper.doctor.report import HEAD, VIP_HEAD, lines, row, summary, vip_row
 
     say(*lines(findings))
     rows = [row(found) for _, examined in judged for found in examined.detections]
     if rows:
         table(HEAD, rows)
         say("")
+    vip_rows = [vip_row(found) for _, examined in judged for found in examined.faults]
+    if vip_rows:
+        table(VIP_HEAD, vip_rows)
+        say("")
     for facts, _ in judged:
-        if isinstance(facts.runtime, HaproxyRuntime):
+        if isinstance(facts, HaproxyFacts) and isinstance(facts.runtime, HaproxyRuntime):
             complain(*(f"not seen: {sentence}" for sentence in facts.runtime.blind))
     for ids, why in _not_judged(judged):
         say(f"not judged: {', '.join(ids)} ({why})" if ids else f"not judged: {why}")
-    many = f"{len(names)} files in {len(judged)} configurations" if len(judged) > 1 else ", ".join(names) or "the running HAProxy"
+    many = _counted(names, judged) or ", ".join(names) or "the running HAProxy"
     say(f"{many}: {summary(findings)}" + (f"; `edgekeeper audit --explain {findings[0].id}` says more" if findings else ""))
 
 
-def _not_judged(judged: Sequence[tuple[HaproxyFacts, Examined]]) -> tuple[tuple[tuple[str, ...], str], ...]:
+def _counted(names: Sequence[str], judged: Sequence[Judged]) -> str | None:
+    """``3 files in 2 configurations`` when there are several; keepalived's are one for each host."""
+    from edgekeeper.doctor.facts import HaproxyFacts
+
+    count = sum(1 if isinstance(facts, HaproxyFacts) else len(facts.hosts) for facts, _ in judged)
+    return f"{len(names)} file{'s' if len(names) > 1 else ''} in {count} configurations" if count > 1 else None
+
+
+def _not_judged(judged: Sequence[Judged]) -> tuple[tuple[tuple[str, ...], str], ...]:
     return tuple(dict.fromkeys(said for _, examined in judged for said in examined.not_judged))
 
 
-def _json(names: Sequence[str], judged: Sequence[tuple[HaproxyFacts, Examined]], findings: Sequence[Finding]) -> None:
+def _json(names: Sequence[str], judged: Sequence[Judged], findings: Sequence[Finding]) -> None:
     from edgekeeper.doctor.examine import Examined
     from edgekeeper.doctor.report import document
 
     detections = tuple(found for _, examined in judged for found in examined.detections)
-    say_json(document(names, Examined(tuple(findings), detections, _not_judged(judged))))
+    faults = tuple(found for _, examined in judged for found in examined.faults)
+    say_json(document(names, Examined(tuple(findings), detections, _not_judged(judged), faults)))
 
 
-def _sarif(names: Sequence[str], judged: Sequence[tuple[HaproxyFacts, Examined]], findings: Sequence[Finding]) -> None:
+def _sarif(names: Sequence[str], judged: Sequence[Judged], findings: Sequence[Finding]) -> None:
     from edgekeeper.cli.output import json_text
     from edgekeeper.doctor.checks import CHECKS
     from edgekeeper.doctor.sarif import document
@@ -151,8 +176,11 @@ def _known(ids: Sequence[str]) -> None:
             raise UsageError(msg)
 
 
-def _same_names(judged: Sequence[tuple[HaproxyFacts, Examined]], wanted: Sequence[str]) -> None:
-    there = {proxy.name for facts, _ in judged for config in facts.readings for proxy in config.proxies if proxy.has_servers}
+def _same_names(judged: Sequence[Judged], wanted: Sequence[str]) -> None:
+    from edgekeeper.doctor.facts import HaproxyFacts
+
+    readings = [config for facts, _ in judged if isinstance(facts, HaproxyFacts) for config in facts.readings]
+    there = {proxy.name for config in readings for proxy in config.proxies if proxy.has_servers}
     for name in wanted:
         if there and name not in there:
             msg = f"there is no backend {name!r}; there are {', '.join(sorted(there))}"

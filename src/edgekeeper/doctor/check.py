@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from edgekeeper.doctor.facts import HaproxyFacts
-from edgekeeper.engines.haproxy.cfg_values import Config
 from edgekeeper.model.finding import Finding, Severity
 
 
@@ -17,6 +15,7 @@ class Needs(StrEnum):
     CONFIG = "config"
     RUNTIME = "runtime"
     INVENTORY = "inventory"
+    VIPS = "keepalived"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,14 +30,22 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """``severity`` is the worst that it gives; ``title`` says in a few words what is wrong."""
+    """``severity`` is the worst that it gives; ``title`` says in a few words what is wrong.
+
+    ``run`` is given the facts and, when it looks at HAProxy, one reading of its configuration.
+    """
 
     id: str
     severity: Severity
     title: str
     needs: Needs
     page: Page
-    run: Callable[[HaproxyFacts, Config], Iterable[Finding]]
+    run: Callable[..., Iterable[Finding]]
+
+    @property
+    def engine(self) -> str:
+        """Whose configuration it is about."""
+        return "keepalived" if self.needs is Needs.VIPS else "haproxy"
 
     def markdown(self) -> str:
         """The page as it is published."""
@@ -56,7 +63,11 @@ _LOOKS = {
     Needs.CONFIG: "the configuration",
     Needs.RUNTIME: "the running HAProxy (`--socket`)",
     Needs.INVENTORY: "the configuration, and a cluster or an inventory",
+    Needs.VIPS: "the keepalived configurations of all hosts that are given, together",
 }
 
 NO_LINTER = "`haproxy -c` accepts it. No linter that was looked at (kube-score, kube-linter, popeye, Polaris, Kyverno policies) reads HAProxy's configuration."
-"""What is true of every check here."""
+"""What is true of every check of HAProxy."""
+
+NO_VIP_LINTER = "No linter that was looked at (kube-score, kube-linter, popeye, Polaris, Kyverno policies) reads keepalived's configuration."
+"""What is true of every check of keepalived; what ``keepalived -t`` says of it, each page says itself."""

@@ -1,13 +1,14 @@
-"""Read what the checks need: files and a running HAProxy's socket, each under a deadline of its own. Changes nothing."""
+"""Read what the checks of HAProxy need: files and a running HAProxy's socket, each under a deadline of its own. Changes nothing."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from edgekeeper.doctor.facts import HaproxyFacts, HaproxyRuntime, Unknown
-from edgekeeper.doctor.recognise import why_not_haproxy
+from edgekeeper.doctor.recognise import is_keepalived, why_not
 from edgekeeper.engines.haproxy.admin import Admin
 from edgekeeper.engines.haproxy.cfg import Source, readings
 from edgekeeper.engines.haproxy.look import look, with_sessions
@@ -18,28 +19,42 @@ from edgekeeper.ports import Clock
 SOCKET_S = 5.0
 
 
-def configurations(paths: Iterable[str | Path]) -> tuple[tuple[Source, ...], ...]:
+@dataclass(frozen=True, slots=True)
+class Named:
+    """The configurations that some paths name: each HAProxy's, in its files, and keepalived's main files, one a host."""
+
+    haproxy: tuple[tuple[Source, ...], ...] = ()
+    keepalived: tuple[Source, ...] = ()
+
+
+def configurations(paths: Iterable[str | Path]) -> Named:
     """The texts of the files, put together as HAProxy would: files are one configuration, as for ``haproxy -f A -f B``.
 
-    A folder stands for its ``*.cfg`` by name (``haproxy -f FOLDER``). Where several of the files have a ``global`` section
-    they belong to different hosts, and each is read by itself. Errors: MissingError when one cannot be read, UsageError when
-    one is no configuration of HAProxy.
+    A folder stands for its ``*.cfg`` by name (``haproxy -f FOLDER``), and for those of its ``*.conf`` that are keepalived's. Where
+    several of HAProxy's files have a ``global`` section they belong to different hosts, and each is read by itself; so is each file
+    of keepalived. Errors: MissingError when one cannot be read, UsageError when one is of neither.
     """
     folders: list[tuple[Source, ...]] = []
     alone: list[Source] = []
+    vips: list[Source] = []
     for path in map(Path, paths):
         if path.is_dir():
-            folders.append(tuple(_source(file) for file in _inside(path)))
-        else:
-            alone.append(_source(path))
+            of_haproxy, of_keepalived = _inside(path)
+            folders += [of_haproxy] if of_haproxy else []
+            vips += of_keepalived
+            continue
+        source = _source(path)
+        (vips if is_keepalived(source.text) else alone).append(source)
     if sum(_has_global(source) for source in alone) > 1:
-        return (*folders, *((source,) for source in alone))
-    return (*folders, tuple(alone)) if alone else tuple(folders)
+        found = (*folders, *((source,) for source in alone))
+    else:
+        found = (*folders, tuple(alone)) if alone else tuple(folders)
+    return Named(found, tuple(vips))
 
 
 def _source(file: Path) -> Source:
     text = read_text(file, tolerant=True)
-    why = why_not_haproxy(str(file), text)
+    why = why_not(str(file), text)
     if why is not None:
         raise UsageError(why)
     return Source(str(file), text)
@@ -81,12 +96,15 @@ async def running(socket: str) -> HaproxyRuntime | Unknown:
     return HaproxyRuntime(socket, picture.info, picture.stats, picture.sessions, picture.blind)
 
 
-def _inside(folder: Path) -> list[Path]:
-    inside = sorted(file for file in folder.glob("*.cfg") if not file.name.startswith("."))
-    if not inside:
-        msg = f"{folder} is a folder without files *.cfg; name the file"
+def _inside(folder: Path) -> tuple[tuple[Source, ...], list[Source]]:
+    files = [file for file in sorted(folder.iterdir()) if not file.name.startswith(".")]
+    of_haproxy = tuple(_source(file) for file in files if file.suffix == ".cfg")
+    texts = ((file, read_text(file, tolerant=True)) for file in files if file.suffix == ".conf" and file.is_file())
+    of_keepalived = [Source(str(file), text) for file, text in texts if is_keepalived(text)]
+    if not of_haproxy and not of_keepalived:
+        msg = f"{folder} is a folder without files *.cfg, and without a *.conf of keepalived; name the file"
         raise UsageError(msg)
-    return inside
+    return of_haproxy, of_keepalived
 
 
 def _written(name: str) -> float | None:

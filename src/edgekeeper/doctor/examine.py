@@ -1,4 +1,4 @@
-"""Facts to findings: every check over every reading of the configuration; worst first, grouped by what they are about. Pure."""
+"""Facts to findings: HAProxy's checks over every reading of a configuration, keepalived's over all hosts; worst first, grouped by object. Pure."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 
 from edgekeeper.doctor.check import Check, Needs
 from edgekeeper.doctor.checks import CHECKS
-from edgekeeper.doctor.facts import HaproxyFacts, Unknown
+from edgekeeper.doctor.facts import HaproxyFacts, KeepalivedFacts, Unknown
 from edgekeeper.doctor.kind import hints
+from edgekeeper.doctor.vips import Fault, faults, routers
 from edgekeeper.engines.haproxy.cfg_health import Detection, detection_of
 from edgekeeper.engines.haproxy.cfg_values import Config, Global
 from edgekeeper.model.finding import Finding, Place, Severity
@@ -16,17 +17,19 @@ from edgekeeper.model.finding import Finding, Place, Severity
 ORDER = {severity: rank for rank, severity in enumerate(Severity)}
 """Worst first; what is unknown comes last."""
 
+_OF_SEVERAL = frozenset({"VRP001", "VRP005", "VRP006", "VRP011"})
 _NOTHING = Config((), Global(), ())
 _Key = tuple[str, str, Place | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Examined:
-    """Findings worst first, the time each backend takes to notice a hung server, and the ids that were not judged, with the reason."""
+    """Findings worst first, the time each backend takes to notice a hung server and each VIP to move, and the ids that were not judged, with the reason."""
 
     findings: tuple[Finding, ...]
     detections: tuple[Detection, ...]
     not_judged: tuple[tuple[tuple[str, ...], str], ...]
+    faults: tuple[Fault, ...] = ()
 
 
 def wanted(check: Check, only: Collection[str], skip: Collection[str]) -> bool:
@@ -36,7 +39,7 @@ def wanted(check: Check, only: Collection[str], skip: Collection[str]) -> bool:
 
 def examine(facts: HaproxyFacts, *, only: Collection[str] = (), skip: Collection[str] = ()) -> Examined:
     """All checks that are wanted, over one HAProxy."""
-    checks = [check for check in CHECKS if wanted(check, only, skip)]
+    checks = [check for check in CHECKS if check.needs is not Needs.VIPS and wanted(check, only, skip)]
     findings: list[Finding] = []
     for check in checks:
         match check.needs:
@@ -53,6 +56,16 @@ def examine(facts: HaproxyFacts, *, only: Collection[str] = (), skip: Collection
     first = facts.readings[0] if facts.readings else _NOTHING
     found = (detection_of(first, backend) for backend in first.backends())
     return Examined(tuple(in_order(findings)), tuple(d for d in found if d is not None), _not_judged(checks, facts))
+
+
+def examine_vips(facts: KeepalivedFacts, *, only: Collection[str] = (), skip: Collection[str] = ()) -> Examined:
+    """All checks that are wanted, over the keepalived configurations of all hosts together."""
+    checks = [check for check in CHECKS if check.needs is Needs.VIPS and wanted(check, only, skip)]
+    found = (finding for check in checks for finding in check.run(facts))
+    findings = in_order({(f.id, f.object, f.place, f.what): f for f in found}.values())  # one file may describe several hosts
+    alone = tuple(check.id for check in checks if check.id in _OF_SEVERAL) if len(facts.hosts) == 1 else ()
+    not_judged = ((alone, "they compare hosts: give the files of all of them at once"),) if alone else ()
+    return Examined(tuple(findings), (), not_judged, tuple(fault for router in routers(facts) for fault in faults(facts, router)))
 
 
 def in_order(findings: Iterable[Finding]) -> list[Finding]:

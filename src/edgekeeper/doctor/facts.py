@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from edgekeeper.engines.haproxy.cfg_values import Config
 from edgekeeper.engines.haproxy.sess import Session
 from edgekeeper.engines.haproxy.stats import Info, Stats
+from edgekeeper.engines.keepalived.cfg_values import Host, Script
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,3 +48,28 @@ class HaproxyFacts:
     api_backends: frozenset[str] = frozenset()
     inventory: Inventory = Inventory()
     now: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptFile:
+    """A check script that is at hand. ``writers``: who else than root may change it, as a word (``its group``), or None."""
+
+    text: str
+    writers: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KeepalivedFacts:
+    """The configurations of several hosts, together. ``scripts``: check scripts that are here, by the file that names one and its path."""
+
+    hosts: tuple[Host, ...] = ()
+    scripts: Mapping[tuple[str, str], ScriptFile] = field(default_factory=dict, hash=False)
+
+    def file_of(self, script: Script) -> ScriptFile | None:
+        """A check script, when it is here."""
+        return self.scripts.get((script.place.file, script.argv[0])) if script.argv else None
+
+    def text_of(self, script: Script) -> str | None:
+        """Its text."""
+        found = self.file_of(script)
+        return None if found is None else found.text

@@ -10,7 +10,9 @@ from dataclasses import asdict
 from typing import Any
 
 from edgekeeper.doctor.examine import Examined
+from edgekeeper.doctor.vips import Fault
 from edgekeeper.engines.haproxy.cfg_health import Detection, spoken
+from edgekeeper.engines.keepalived.detection import Move
 from edgekeeper.model.finding import Finding, Severity
 from edgekeeper.model.time import format_duration
 
@@ -18,6 +20,7 @@ WIDTH = 118
 _LABEL = 8
 
 HEAD = ("BACKEND", "SERVERS", "CHECK", "A HUNG SERVER IS DOWN AFTER", "HOW THAT IS ADDED UP")
+VIP_HEAD = ("VIP", "HOST", "CHECK", "MOVES WHEN IT FAILS AFTER", "AND WHEN IT HANGS", "HOW THAT IS ADDED UP")
 
 
 def lines(findings: Sequence[Finding]) -> Iterator[str]:
@@ -64,6 +67,24 @@ def row(found: Detection) -> tuple[str, str, str, str, str]:
     return backend.name, servers, spoken(backend, found.server), span + doubt, found.sentence.partition(": ")[2]
 
 
+def vip_row(fault: Fault) -> tuple[str, str, str, str, str, str]:
+    """One check of one VIP in the table of sums."""
+    node = fault.watched.node
+    vips = ", ".join(vip.text for vip in node.instance.vips[:2]) or node.instance.name
+    worst = fault.fails if fault.fails.is_never or fault.hangs is None else fault.hangs
+    return vips, node.host.name, fault.script.name, _after(fault.fails), "does not" if fault.hangs is None else _after(fault.hangs), worst.text
+
+
+def _after(move: Move) -> str:
+    return "never" if move.is_never else f"{move.least_s:.1f} to {move.most_s:.1f} s"
+
+
+def _bounds(move: Move | None) -> dict[str, Any] | None:
+    if move is None:
+        return None
+    return {"moves": not move.is_never, "min_s": None if move.is_never else move.least_s, "max_s": None if move.is_never else move.most_s, "sum": move.text}
+
+
 def summary(findings: Iterable[Finding]) -> str:
     """``1 CRIT, 2 HIGH`` or ``nothing found``."""
     counted = Counter(finding.severity for finding in findings)
@@ -87,6 +108,18 @@ def document(files: Sequence[str], examined: Examined) -> dict[str, Any]:
                 "sum": d.sentence,
             }
             for d in examined.detections
+        ],
+        "vips": [
+            {
+                "instance": fault.watched.node.instance.name,
+                "host": fault.watched.node.host.name,
+                "vips": [vip.text for vip in fault.watched.node.instance.vips],
+                "script": fault.script.name,
+                "place": asdict(fault.script.place),
+                "when_it_fails": _bounds(fault.fails),
+                "when_it_hangs": _bounds(fault.hangs),
+            }
+            for fault in examined.faults
         ],
         "not_judged": [{"ids": list(ids), "why": why} for ids, why in examined.not_judged],
     }

@@ -48,7 +48,7 @@ def _rule(check: Check) -> dict[str, Any]:
         "fullDescription": {"text": " ".join(check.page.what.split())},
         "help": {"text": check.markdown(), "markdown": check.markdown()},
         "defaultConfiguration": {"level": _LEVELS[check.severity]},
-        "properties": {"security-severity": _SCORES[check.severity], "tags": ["availability", "haproxy"]},
+        "properties": {"security-severity": _SCORES[check.severity], "tags": ["availability", check.engine]},
     }
 
 

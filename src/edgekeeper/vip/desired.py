@@ -15,14 +15,14 @@ def can_take(*, running: bool, drained: bool, bad: bool, told: str, link: bool) 
     return running and link and not drained and not bad and told in ("MASTER", "BACKUP")
 
 
-def ready(*, running: bool, why: str, states: Mapping[str, str]) -> Verdict:
-    """Whether the role does its work: keepalived runs and every VIP is held here or somewhere else."""
+def ready(*, running: bool, why: str, states: Mapping[str, str], faults: Mapping[str, str] | None = None) -> Verdict:
+    """Whether this node can hold its VIPs: keepalived runs, and none is in FAULT. ``faults`` says why those are that nobody drained."""
     if not running:
         return Verdict(Health.BAD, f"keepalived is not running: {why}")
     if not states:
         return Verdict(Health.BAD, "keepalived has not said anything yet")
-    told = ", ".join(f"{name} {state}" for name, state in states.items())
-    return Verdict(Health.OK, told)
+    told = ", ".join(f"{name} {state}{f' ({faults[name]})' if faults and name in faults else ''}" for name, state in states.items())
+    return Verdict(Health.BAD if faults else Health.OK, told)
 
 
 def advice(topology: Topology, features: Features, *, legacy: bool, hmac_asked: bool, user: str, budget_s: float) -> tuple[str, ...]:

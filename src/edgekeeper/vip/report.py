@@ -74,7 +74,12 @@ class Report:
     def _readiness(self) -> Verdict:
         role = self._role
         states = {name: page.state for name, page in role.scene.book.pages.items()}
-        return desired.ready(running=role.supervisor.state.running, why=role.supervisor.why, states=states)
+        faults = {n: self._why(n) for n, state in states.items() if state == "FAULT" and n not in role.scene.drained.names}
+        return desired.ready(running=role.supervisor.state.running, why=role.supervisor.why, states=states, faults=faults)
+
+    def _why(self, name: str) -> str:
+        patient = self._role.scene.prober.patients.get(name)
+        return patient.why if patient is not None and patient.counts.bad else "keepalived says so: its track script, an interface, or a track file"
 
     def measure(self) -> None:
         """Set the gauges."""

@@ -192,7 +192,7 @@ def test_only_and_skip_take_beginnings() -> None:
 
 
 def test_every_check_has_its_page_and_its_number() -> None:
-    assert list(BY_ID) == [f"HAP{n:03}" for n in range(1, 16)]
+    assert list(BY_ID) == [f"HAP{n:03}" for n in range(1, 16)] + [f"VRP{n:03}" for n in (*range(1, 13), *range(15, 19), 20)]
     for check in CHECKS:
         page = check.markdown()
         assert page.startswith(f"# {check.id}: ")

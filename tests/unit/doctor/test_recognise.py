@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from edgekeeper.doctor.recognise import why_not_haproxy
+from edgekeeper.doctor.recognise import is_keepalived, why_not
 
 
 @pytest.mark.parametrize(
@@ -13,7 +13,6 @@ from edgekeeper.doctor.recognise import why_not_haproxy
         ("# nothing\n", "only comments"),
         ("\0\1\2binary", "not text"),
         ("\ufffd" * 50 + "x", "not text"),
-        ("vrrp_instance VI_1 {\n state MASTER\n}\n", "keepalived: its audit is not in this version"),
         ('newServer("192.0.2.1:53")\nsetLocal("0.0.0.0:53")\n', "dnsdist: its audit is not in this version"),
         ('binds:\n  - listen_address: "127.0.0.1:53"\nbackends: []\n', "dnsdist: its audit is not in this version"),
         ("apiVersion: v1\nkind: ConfigMap\ndata:\n  haproxy.cfg: |\n    global\n      daemon\n", "as a file of its own"),
@@ -25,8 +24,8 @@ from edgekeeper.doctor.recognise import why_not_haproxy
         ("[Unit]\nDescription=HAProxy\n", "no section of HAProxy"),
     ],
 )
-def test_what_is_not_of_haproxy_is_named(text: str, word: str) -> None:
-    why = why_not_haproxy("f", text)
+def test_what_is_of_neither_is_named(text: str, word: str) -> None:
+    why = why_not("f", text)
     assert why is not None
     assert word in why
     assert "\n" not in why
@@ -47,4 +46,14 @@ def test_what_is_not_of_haproxy_is_named(text: str, word: str) -> None:
     ],
 )
 def test_what_is_of_haproxy_passes(text: str) -> None:
-    assert why_not_haproxy("f", text) is None
+    assert why_not("f", text) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["vrrp_instance VI_1 {\n state MASTER\n}\n", "! a comment\nglobal_defs\n{\n}\n", "virtual_server 192.0.2.1 80 {\n}\n", "track_file f {\n}\n"],
+)
+def test_what_is_of_keepalived_is_told_apart(text: str) -> None:
+    assert why_not("f", text) is None
+    assert is_keepalived(text)
+    assert not is_keepalived("# vrrp_instance {\nglobal\n daemon\n")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edgekeeper.vip.decide import BOTH_S, JUST_S, SETTLE_S, TWO_OWNERS_S, Act, Peering, Sight, decide, may_let_go, peer_owns, two_owners, yields
+from edgekeeper.vip.decide import BOTH_S, JUST_S, SETTLE_S, TWO_OWNERS_S, Act, Peering, Sight, decide, may_let_go, peer_owns, settled_weight, two_owners, yields
 
 ago = st.one_of(st.none(), st.floats(0, 30), st.sampled_from([0.0, SETTLE_S, JUST_S, BOTH_S, 1.7]))
 sights = st.builds(
@@ -126,11 +126,33 @@ def test_nobody_lets_go_while_no_peer_says_that_it_could_take_it() -> None:
 
 
 def test_a_thawed_node_yields_only_what_a_peer_owns() -> None:
-    assert yields(gap_s=5.0, held=True, heard_before_s=0.5, advert_s=1.0, peer_holds=False) is not None
-    assert yields(gap_s=5.0, held=True, heard_before_s=None, advert_s=1.0, peer_holds=True) is not None
-    for quiet in ({"gap_s": None}, {"held": False}, {"heard_before_s": 1.8}, {"heard_before_s": None}):
-        said = {"gap_s": 5.0, "held": True, "heard_before_s": 0.5, "advert_s": 1.0, "peer_holds": False, **quiet}
-        assert yields(**said) is None  # type: ignore[arg-type]
+    frozen = {"gap_s": 5.0, "held": True, "heard_since": False, "peer_holds": False}
+    assert yields(**{**frozen, "heard_since": True}) is not None  # type: ignore[arg-type]
+    assert yields(**{**frozen, "peer_holds": True}) is not None  # type: ignore[arg-type]
+    assert yields(**frozen) is None  # type: ignore[arg-type]
+    assert yields(gap_s=5.0, held=False, heard_since=True, peer_holds=True) is None
+
+
+@given(st.integers(2, 254), st.integers(1, 20), st.integers(1, 50))
+@settings(max_examples=50)
+def test_a_settled_owner_announces_less_than_any_other_node_and_never_so_little_that_it_is_a_fault(base: int, count: int, step: int) -> None:
+    lowest = base - step * (count - 1)
+    for index in range(count):
+        priority = base - step * index
+        low = settled_weight(priority, lowest, nopreempt=True)
+        if lowest < 2:
+            assert low == 0
+        else:
+            assert 1 <= priority - low < lowest
+        assert settled_weight(priority, lowest, nopreempt=False) == 0
+
+
+def test_who_steps_back_from_a_vip_of_two_owners_covers_it_for_longer() -> None:
+    """The owner that stays tells the network only when it learns that it is alone."""
+    both = Sight(held=False, covered=0.5, left=0.5, peer=0.1, peer_new=3.0)
+    assert decide(both).act is Act.NOTHING
+    assert decide(replace(both, covered=BOTH_S, left=BOTH_S, peer_new=BOTH_S + 3)).act is Act.UNCOVER
+    assert decide(replace(both, peer_new=0.5)).act is Act.UNCOVER
 
 
 def test_two_owners_are_an_alarm_within_two_seconds_and_a_hand_over_is_none() -> None:

@@ -178,7 +178,7 @@ def test_it_is_never_wrong_for_long_while_transitions_pour_in(reader: Reader) ->
             reader.tell(f"v{vip}", STATES[(asked + vip) % 4], asked % 255)
         reader.tell("last", "MASTER", asked % 255)
         sent = time.monotonic()
-        while not (reader.priority("last") == asked % 255):
+        while reader.priority("last") != asked % 255:
             time.sleep(0.001)
         worst = max(worst, time.monotonic() - sent)
     used = (ticks() - before) / cpu / (time.monotonic() - begun)

@@ -12,7 +12,7 @@ from edgekeeper.errors import EdgekeeperError
 from edgekeeper.host import addresses, rawip
 from edgekeeper.host.files import read_text
 from edgekeeper.host.watch import changes
-from edgekeeper.log import INFO, Event, emit
+from edgekeeper.log import INFO, WARNING, Event, emit
 from edgekeeper.model.entry import Entry
 from edgekeeper.ops.alarms import Alarms
 from edgekeeper.ports import Clock, Journal
@@ -42,6 +42,7 @@ class Lookout:
         self._state_file = folder / "fifo" / "vip-state.json"
         self._fifo = folder / "fifo" / "vrrp.fifo"
         self._unread = 0.0
+        self._skipped = 0
         self._clock = clock
         self._journal = journal
         self._alarms = alarms
@@ -190,6 +191,7 @@ class Lookout:
             told = dict(record["vips"].items())
         except (EdgekeeperError, ValueError, KeyError, TypeError, AttributeError):
             return
+        self._count_skipped(record.get("skipped"))
         for name, said in told.items():
             page = self._book.pages.get(name)
             if page is None or not isinstance(said, dict):
@@ -200,6 +202,12 @@ class Lookout:
             page.told_since = float(since) if isinstance(since, int | float) else page.told_since
             self._tell(page)
         self._bell.ring()
+
+    def _count_skipped(self, skipped: object) -> None:
+        """The reader's own output goes nowhere (keepalived gives it /dev/null), so what it could not understand is told here."""
+        before, self._skipped = self._skipped, skipped if isinstance(skipped, int) else 0
+        if self._skipped > before:
+            emit(Event.VIP_FIFO_LINE_SKIPPED, f"{self._skipped - before} lines of keepalived's FIFO were not understood and are skipped", level=WARNING)
 
     def fill_in(self, states: Mapping[str, tuple[str, int]]) -> None:
         """State and priority of instances that keepalived has told nothing about, as it holds them."""

@@ -33,7 +33,9 @@ class KeepalivedHands:
 
     def new_seat(self, intent: Any) -> Seat:  # noqa: ARG002 - the port's shape
         """Always the same paths: there is one keepalived, never two beside each other."""
-        return Seat(self._folder)
+        seat = Seat(self._folder)
+        _forget_the_dead(seat)
+        return seat
 
     async def preflight(self, intent: Any, seat: Any, beside: Any | None, serving: int | None = None) -> str | None:  # noqa: ARG002 - the port's shape
         """Why it would not hold what it should, or would do harm: keepalived's check knows neither addresses nor other keepalived."""
@@ -102,6 +104,19 @@ def vrrp_child(pid: int) -> int | None:
     """The VRRP process of a keepalived that runs VRRP only: its one child of the same name. Not by its pid file, which somebody may wipe away."""
     family = set(children(pid)) & set(named("keepalived"))
     return min(family, default=None)
+
+
+def _forget_the_dead(seat: Seat) -> None:
+    """Remove pid files that a killed keepalived left: 2.2.7 does not start while such a pid is anybody's, a zombie's too ("daemon is already running")."""
+    left = [file for of in ("parent", "vrrp", "checkers", "bfd") if (file := Path(seat.pid_file(of))).exists()]
+    running = named("keepalived") if left else []
+    for file in left:
+        try:
+            pid = int(read_text(file).strip() or 0)
+        except (EdgekeeperError, ValueError):
+            pid = 0
+        if pid not in running:
+            file.unlink(missing_ok=True)
 
 
 def _stranger(seat: Seat, serving: int | None) -> str | None:

@@ -83,6 +83,7 @@ class Event(StrEnum):
     VIP_COVER_STUCK = "vip.cover_stuck", "A cover could not be taken away."
     VIP_YIELDED = "vip.yielded", "A node that was frozen gives up a VIP that a peer owns since."
     VIP_HEALTH_CHANGED = "vip.health_changed", "The service behind a VIP has failed or recovered by edgekeeper's own look."
+    VIP_EVENT_DROPPED = "vip.event_dropped", "Somebody who wants to know of changed owners does not read them; the oldest are dropped until it does."
     VIP_FIFO_READING = "vip.fifo_reading", "keepalived's transitions are read from its FIFO."
     VIP_FIFO_LINE_SKIPPED = "vip.fifo_line_skipped", "Lines of keepalived's FIFO were not understood."
     VIP_STATE_LOST = "vip.state_lost", "What keepalived tells cannot be written into vip-state.json; it is kept in memory until it can."

@@ -45,6 +45,7 @@ class TestKeepalived(test_supervisor.TestSupervisor):
 
     test_a_taken_port_is_refused_before_the_engine_is_touched = None
     test_a_live_change_keeps_the_process_and_what_a_restart_would_read_agrees = None
+    test_a_change_of_listeners_is_one_exchange = None
     test_an_engine_that_is_not_proven_makes_room_for_the_last_proven_one = None
     test_fresh_credentials_at_each_start = None
     test_a_live_change_that_was_interrupted_is_finished_by_the_next_supervisor = None

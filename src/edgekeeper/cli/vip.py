@@ -31,7 +31,7 @@ def render(
     loaded = chosen.load_role("vip")
     assert loaded.root.vip is not None  # noqa: S101 - load_role has checked it
     if loaded.root.vip.provider != "keepalived":
-        from edgekeeper.vip.provider_kube import service_patch
+        from edgekeeper.vip.service import service_patch
 
         say_block(service_patch(loaded.root.vip.provider, loaded.root.vip.vips))
         return

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
@@ -37,6 +37,9 @@ def owner(
 
     chosen = settings(ctx)
     loaded = chosen.load_role("vip")
+    assert loaded.root.vip is not None  # noqa: S101 - load_role has checked it
+    if loaded.root.vip.provider != "keepalived":
+        asyncio.run(_of_cluster(loaded.root.vip))
     told, answers, rows = asyncio.run(_look(loaded, chosen, wire=wire))
     if all(answer.vips is None for answer in answers):
         msg = f"no node could be asked who holds the VIPs: {'; '.join(dict.fromkeys(answer.why for answer in answers))}"
@@ -53,6 +56,16 @@ def owner(
 
     if not well(rows):
         raise typer.Exit(1)
+
+
+async def _of_cluster(vips: Vips) -> NoReturn:
+    """Why it is not told who owns the VIPs that a cluster moves: MissingError, there is no way to ask it yet."""
+    from edgekeeper.vip.provider_kube import KubeProvider
+
+    provider = KubeProvider(vips.provider, vips.vips)
+    whys = dict.fromkeys([(await provider.owner(vip.name)).why for vip in vips.vips])
+    msg = f"the owner of {', '.join(vip.name for vip in vips.vips)} is unknown: {'; '.join(whys)}"
+    raise MissingError(msg)
 
 
 async def _look(loaded: Loaded, chosen: Settings, *, wire: bool) -> tuple[list[Told], list[Answer], tuple[Row, ...]]:

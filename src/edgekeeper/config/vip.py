@@ -30,11 +30,11 @@ def _vip(value: Any) -> str:
         what = "would be a way to everywhere" if network.prefixlen == 0 else "is the network itself" if ip == network.network_address else "is its broadcast"
         msg = f"{found} cannot be a VIP: it {what}; write an address with its interface's prefix length"
         raise ValueError(msg)
-    if ip.is_reserved:
-        msg = f"{ip} cannot be a VIP: it is reserved"
-        raise ValueError(msg)
     if ip.is_loopback or ip.is_multicast or ip.is_unspecified:
         msg = f"{ip} cannot be a VIP: it is {'loopback' if ip.is_loopback else 'multicast' if ip.is_multicast else 'no address'}"
+        raise ValueError(msg)
+    if ip.is_reserved or getattr(ip, "ipv4_mapped", None) is not None:
+        msg = f"{ip} cannot be a VIP: it is reserved"
         raise ValueError(msg)
     return str(found)
 

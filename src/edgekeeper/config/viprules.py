@@ -116,7 +116,9 @@ def _nodes(vips: Vips, nodes: Mapping[str, Peer]) -> list[Broken]:
                 key = "address6 (or an IPv6 address)" if six else "address, as an IPv4 address"
                 out.append((("vips", list(vips.vips).index(vip)), f"node {name} has no {key} in nodes:, so it cannot share the VIP {vip.name}"))
     addresses = [a for node in nodes.values() for a in (node.address, node.address6) if a and is_address(a)]
-    out += [(("vips",), f"{a}, the address of a node in nodes:, {why}; VRRP cannot be spoken there") for a in dict.fromkeys(addresses) if (why := unspeakable(a))]
+    out += [
+        (("vips",), f"{a}, the address of a node in nodes:, {why}; VRRP cannot be spoken there") for a in dict.fromkeys(addresses) if (why := unspeakable(a))
+    ]
     taken = sorted({a for a in addresses if addresses.count(a) > 1})
     out += [(("vips",), f"two nodes have the address {a} in nodes:") for a in taken]
     for i, vip in enumerate(vips.vips):

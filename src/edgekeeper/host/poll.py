@@ -89,14 +89,9 @@ def _request(url: str, headers: Mapping[str, str]) -> tuple[bytes, str, int]:
 
 async def read_response(reader: asyncio.StreamReader, limit: int) -> tuple[int, bytes, bool]:
     """Status, body, and whether the connection may be used again. ValueError or EOFError for what is no answer, or one of more than ``limit`` bytes."""
-    status = 100
+    version, status, headers = await _head(reader)
     while status < 200:  # 1xx: an answer will follow
-        line = await reader.readline()
-        if not line:
-            msg = "it closed the connection"
-            raise EOFError(msg)
-        version, status = _status(line.decode("latin-1"))
-        headers = await _headers(reader)
+        version, status, headers = await _head(reader)
     keep = version == "HTTP/1.1" and "close" not in headers.get("connection", "").lower()
     if status in _BODILESS:
         return status, b"", keep
@@ -109,6 +104,14 @@ async def read_response(reader: asyncio.StreamReader, limit: int) -> tuple[int, 
         body += chunk
         _within(str(len(body)), limit, 10)
     return status, bytes(body), False
+
+
+async def _head(reader: asyncio.StreamReader) -> tuple[str, int, dict[str, str]]:
+    line = await reader.readline()
+    if not line:
+        msg = "it closed the connection"
+        raise EOFError(msg)
+    return *_status(line.decode("latin-1")), await _headers(reader)
 
 
 def _status(line: str) -> tuple[str, int]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import pwd
 import resource
 import signal
 import subprocess
@@ -67,6 +68,33 @@ async def _ended(argv: Sequence[str], sink: int, deadline_s: float, env: Mapping
             with contextlib.suppress(TimeoutError):  # it may hang in the kernel
                 async with asyncio.timeout(_KILL_DEADLINE_S):
                     await process.wait()
+
+
+async def can_run(user: str, argv: Sequence[str], deadline_s: float) -> str | None:
+    """Why another user cannot run a command, or None; also None where we may not become that user, and so cannot tell."""
+    if os.geteuid() != 0:
+        return None
+    try:
+        entry = pwd.getpwnam(user)
+        process = await asyncio.create_subprocess_exec(
+            *argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True, cwd="/",
+            user=entry.pw_uid, group=entry.pw_gid, extra_groups=[],
+        )  # fmt: skip
+    except KeyError:
+        return f"there is no user {user}"
+    except OSError as err:
+        return f"{user} cannot run {argv[0]}: {err.strerror or err}"
+    try:
+        async with asyncio.timeout(deadline_s):
+            code = await process.wait()
+    except TimeoutError:
+        return f"{argv[0]} as {user} did not end within {deadline_s:g} s"
+    finally:
+        if process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()
+    return f"{argv[0]} as {user} exits with {code}" if code else None
 
 
 async def feed(argv: Sequence[str], text: str, deadline_s: float) -> int:

@@ -147,7 +147,9 @@ class Lan:
             for at in found.moved_at:
                 self.stage.place(at, f"{vip} has moved")
         silent = tally.asked - sum(tally.rcodes.values())
-        figures = {"outage_s": round(outage, 3), "silent": float(silent), **worst(held), **more}
+        owners = worst(held)
+        # Times of a side that has not come to rest end with the run: they are "at least".
+        figures = {"outage_s": round(outage, 3), "silent": float(silent), "unserved": owners["without_one_owner"], **owners, **more}
         return self.stage.measured(tally, **figures)
 
     def held(self, start: float) -> Mapping[str, Holding]:

@@ -61,8 +61,9 @@ class Adopted:
 class Crew:
     """The processes of one role's engine."""
 
-    def __init__(self, run_dir: Path, mark: str) -> None:
-        self.folder = make_folder(run_dir)
+    def __init__(self, run_dir: Path, mark: str, *, mode: int = 0o700) -> None:
+        self._mode = mode
+        self.folder = make_folder(run_dir, mode)
         self.log = run_dir / "engine.log"
         self.serving: Hand | None = None
         self.beside: Hand | None = None
@@ -79,7 +80,7 @@ class Crew:
 
     def save(self) -> None:
         """Write the record, before what depends on it is done. It lies in memory (``/run``), so it is not synced."""
-        make_folder(self.folder)  # somebody may have wiped the run_dir
+        make_folder(self.folder, self._mode)  # somebody may have wiped the run_dir
         record = {
             "schema": SCHEMA,
             "serving": _dump(self.serving),
@@ -123,7 +124,7 @@ class Crew:
 
     def start(self, argv: Sequence[str], generation: str, now: float, *, beside: bool) -> Hand:
         """Start a process, to serve or to stand beside the one that serves, and record it."""
-        make_folder(self.folder)
+        make_folder(self.folder, self._mode)
         environment = {key: value for key, value in os.environ.items() if not key.startswith("EDGEKEEPER_")}
         process = spawn(argv, self.log, {**environment, MARK: self._mark, GENERATION: generation})
         hand = Hand(process, generation, now)

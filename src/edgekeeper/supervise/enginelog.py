@@ -17,7 +17,7 @@ from edgekeeper.host.files import read_text, write_text
 from edgekeeper.model.text import printable
 
 COMPLAINT = re.compile(r"error|fatal|unable|cannot|could not|failed|ALERT", re.IGNORECASE)
-CHATTER = re.compile(r"Health check for server |Server \S+ is (UP|DOWN)|has no server available")
+CHATTER = re.compile(r"Health check for server |Server \S+ is (UP|DOWN)|has no server available|gratuitous ARP|unsolicited neighbou?r")
 """What an engine says of others while it starts: no reason why it did not."""
 EVERY_S = 0.5
 LIMIT = 8 * 2**20

@@ -22,9 +22,14 @@ from edgekeeper.vip.cover import LOOPBACK, Covers
 from edgekeeper.vip.decide import SETTLE_S, Act, decide
 from edgekeeper.vip.reader import correct, reads
 
-TICK_S = 0.25
+TICK_S = 0.5
 UNREAD_S = 1.0
 """keepalived is reloaded when nobody has read its FIFO for so long; a reload itself leaves it unread for 10 to 80 ms."""
+ALARM_S = 5.0
+DOUBT_EVERY_S = 30.0
+"""Each reload begins a backup's wait for a silent owner anew (2.2.7 to 2.4.3), so none may follow the other for ever."""
+LEFT_S = 3.0
+"""An address of a VIP that is configured no more is keepalived's to remove; after so long nobody will."""
 VRRP = 112
 
 
@@ -42,6 +47,8 @@ class Lookout:
         self._state_file = folder / "fifo" / "vip-state.json"
         self._fifo = folder / "fifo" / "vrrp.fifo"
         self._unread = 0.0
+        self._doubt_at = 0.0
+        self._left: dict[str, tuple[str, int, float]] = {}
         self._skipped = 0
         self._clock = clock
         self._journal = journal
@@ -158,11 +165,14 @@ class Lookout:
         """keepalived does not start its reader again by itself; a reload does."""
         if not self._running() or reads(self._fifo) is True:
             self._unread = 0.0
+            self._alarms.set("FIFO reader", None)
             return
         self._correct()
+        if self._unread >= ALARM_S:
+            self._alarms.set("FIFO reader", f"nobody reads keepalived's FIFO {self._fifo}; who holds what is known from the kernel alone")
         self._unread += TICK_S
-        if self._unread >= UNREAD_S:
-            self._unread = 0.0
+        if self._unread >= UNREAD_S and self._clock.monotonic() >= self._doubt_at:
+            self._doubt_at = self._clock.monotonic() + DOUBT_EVERY_S
             self._doubt("nobody reads keepalived's FIFO any more; a reload starts the reader anew")
 
     def _linked(self, interface: str, up: bool) -> None:  # noqa: FBT001 - the watch's shape
@@ -226,6 +236,22 @@ class Lookout:
         self._said[name] = state
         self._changed(name, before or "UNKNOWN", state)
 
+    def forget(self, page: Page) -> None:
+        """A VIP that is configured no more: what keepalived does not take away (it was killed before) is taken away here."""
+        self._left[page.instance.ip] = (page.instance.interface, page.instance.prefix, self._clock.monotonic())
+
+    def _clear_left(self) -> None:
+        for ip, (interface, prefix, since) in list(self._left.items()):
+            if self._book.by_address(ip) is not None:
+                del self._left[ip]
+            elif self._clock.monotonic() - since >= LEFT_S:
+                del self._left[ip]
+                try:
+                    if addresses.remove(interface, ip, prefix):
+                        emit(Event.VIP_UNCOVERED, f"{ip} belongs to no VIP any more and was left on {interface}; it was taken away")
+                except EdgekeeperError as err:
+                    emit(Event.VIP_COVER_STUCK, f"{ip} was left on {interface}: {err}", level=WARNING)
+
     async def tick(self) -> None:
         """Look at all VIPs now and then: deadlines pass without an event."""
         while True:
@@ -233,4 +259,5 @@ class Lookout:
                 if page.covered_at is not None or not self._running() or page.left_at is not None:
                     self.evaluate(page)
             self._look_at_reader()
+            self._clear_left()
             await asyncio.sleep(TICK_S)

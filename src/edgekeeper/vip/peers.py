@@ -76,7 +76,7 @@ class Peers:
             try:
                 while not self._rewritten.is_set():
                     self._tell(news=False)
-                    await _within(self._rewritten, BEAT_S / 4)
+                    await _within(self._rewritten, max(0.01, self._told_at + BEAT_S - self._clock.monotonic()))
             finally:
                 await cancelled(tasks)
 

@@ -19,6 +19,8 @@ from edgekeeper.vip.weight import TrackFile, Weight
 
 UNKNOWN = Sample("blind", "it has not been asked yet", None)
 MOST_THREADS = 16
+IDLE_S = 1.0
+"""How often it is looked whether there is something to ask by now."""
 DEAD = ("dead", "silent")
 
 
@@ -93,6 +95,9 @@ class Prober:
                     task.add_done_callback(tasks.discard)
             due = began + self._pace.every if blind else due + self._pace.every
             await asyncio.sleep(max(0.0, due - loop.time()))
+            if not any(p.target for p in self.patients.values()):
+                await asyncio.sleep(IDLE_S)
+                due = loop.time()
 
     async def _look(self, target: Target, *, late: bool) -> None:
         loop = asyncio.get_running_loop()

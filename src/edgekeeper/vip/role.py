@@ -35,8 +35,12 @@ from edgekeeper.vip.handover import STOP_WAIT_S
 from edgekeeper.vip.report import Report
 from edgekeeper.vip.scene import Scene
 
+FOLDER_MODE = 0o755
+"""The script user must reach its own folder, and what the peers said."""
 LOOK_S = 0.5
 ASK_EVERY_S = 5.0
+DOUBT_EVERY_S = 30.0
+"""Each reload begins a backup's wait for a silent owner anew (2.2.7 to 2.4.3), so none may follow the other for ever."""
 
 
 async def make(root: Root, ground: Ground) -> VipRole:
@@ -66,7 +70,7 @@ class VipRole:
         self._program = fingerprint(build.engine.binary)
         self._prepare()
         state = Path(root.state_dir) / "vip"
-        self.crew = Crew(ground.run_dir, f"vip:{state.resolve()}")
+        self.crew = Crew(ground.run_dir, f"vip:{state.resolve()}", mode=FOLDER_MODE)
         actor = Actor(
             build.engine, build.hands, Stage(state), self.crew, self.clock,
             manner="plain", stop_timeout_s=self.vips.engine.stop_timeout, drain=_nothing, shield=self._shield,
@@ -79,6 +83,7 @@ class VipRole:
         self.commands = Commands(self.scene, self.folder)
         self._watchers: list[asyncio.Task[None]] = []
         self._ask_at = 0.0
+        self._doubt_at = 0.0
 
     # what the runtime calls ---------------------------------------------------------------
 
@@ -152,15 +157,20 @@ class VipRole:
 
     def _prepare(self) -> None:
         """The folders that keepalived, its children and its script user need."""
-        make_folder(self.folder, 0o755)
-        os.chmod(self.folder, 0o755)  # noqa: S103, PTH101 - the script user must reach its own folder
+        make_folder(self.folder, FOLDER_MODE)
         fifo = make_folder(self.folder / "fifo", 0o755, ours=False)
         make_folder(self.folder / "dumps")
         user = script_user(self.vips)
         try:
             entry = pwd.getpwnam(user)
+            # A FIFO that is there before keepalived is kept over its reloads and its end, and may belong to the one who reads it.
+            pipe = fifo / "vrrp.fifo"
+            if not pipe.is_fifo():
+                pipe.unlink(missing_ok=True)
+                os.mkfifo(pipe, 0o600)
             if os.geteuid() == 0:
                 os.chown(fifo, entry.pw_uid, entry.pw_gid)
+                os.chown(pipe, entry.pw_uid, entry.pw_gid)
         except (KeyError, OSError) as err:
             msg = f"the script user {user} cannot be given {fifo}: {err}; name another one in vip.engine.script_user"
             raise UsageError(msg) from err
@@ -216,7 +226,7 @@ class VipRole:
 
     def _look_after_folder(self) -> None:
         """Somebody wiped run_dir: keepalived goes on, but hears nothing of its track files before it reads them anew."""
-        if (self.folder / "fifo").is_dir() and (self.folder / "dumps").is_dir() and self.scene.weights.path(self.vips.vips[0].name).exists():
+        if (self.folder / "fifo" / "vrrp.fifo").is_fifo() and (self.folder / "dumps").is_dir() and self.scene.weights.path(self.vips.vips[0].name).exists():
             return
         try:
             self._prepare()
@@ -225,7 +235,8 @@ class VipRole:
             self.alarms.set("folder", f"{self.folder} was removed and cannot be made anew: {err}")
             return
         self.alarms.set("folder", None)
-        if self.supervisor.state.running:
+        if self.supervisor.state.running and self.clock.monotonic() >= self._doubt_at:
+            self._doubt_at = self.clock.monotonic() + DOUBT_EVERY_S
             self.supervisor.doubt(f"{self.folder} was removed; a reload has keepalived look at its files anew")
 
     async def _fill_in(self) -> None:

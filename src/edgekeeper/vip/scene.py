@@ -35,7 +35,7 @@ FRESH_S = 3.0
 """A peer's word counts for so long."""
 UNHEARD_S = 1.5
 """A peer that has not answered for so long is unheard: it may own a VIP, and nobody here would know."""
-TICK_S = 0.25
+TICK_S = 0.5
 GAP_S = 1.5
 """A timer of our own that was late by so much means that this node, or this process, was frozen."""
 EVENT_DEADLINE_S = 10.0
@@ -99,6 +99,8 @@ class Scene:
             return
         kept = {(i.ip, i.interface) for i in topology.instances}
         for page in self.book.pages.values():
+            if page.held and (page.instance.ip, page.instance.interface) not in kept:
+                self.lookout.forget(page)
             if page.covered_at is not None and (page.instance.ip, page.instance.interface) not in kept:
                 self.covers.take(page.instance.ip)  # nobody will look after it any more
         self.book.rewrite(topology.instances)

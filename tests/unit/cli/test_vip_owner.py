@@ -121,3 +121,12 @@ def test_the_wire_tells_of_another_claim(tmp_path, net: Net, monkeypatch: pytest
     assert owner(tmp_path, "edge-a", "--wire") == 1
     assert asked == [("eth0", "192.0.2.53")]
     assert "on the wire 02:00:00:00:00:01 and this node claim it at the same time" in capsys.readouterr().out
+
+
+def test_of_a_vip_that_a_cluster_moves_the_patch_is_printed_and_the_owner_is_unknown(tmp_path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "edgekeeper.yaml"
+    file.write_text("node: edge-a\nvip:\n  provider: kube-vip\n  vips: [{name: dns, address: 192.0.2.53/24, vrid: 53, probe: none}]\n")
+    assert run(["--config", str(file), "vip", "render"]) == 0
+    assert '    kube-vip.io/loadbalancerIPs: "192.0.2.53"\n' in capsys.readouterr().out
+    assert run(["--config", str(file), "vip", "owner"]) == 6
+    assert "the owner of dns is unknown: only the cluster knows" in capsys.readouterr().err

@@ -152,6 +152,27 @@ def test_an_address_is_kept_in_one_form(written: str, kept: str) -> None:
     assert section({"address": written}).vips[0].address == kept
 
 
+@pytest.mark.parametrize(
+    ("address", "why"),
+    [
+        ("240.0.0.1/32", "is reserved"), ("255.255.255.255/32", "is reserved"), ("::ffff:192.0.2.1/128", "is reserved"), ("192.0.2.0/24", "is the network itself"),
+        ("192.0.2.255/24", "is its broadcast"), ("0.0.0.0/32", "is no address"), ("ff02::12/128", "is multicast"), ("::1/128", "is loopback"),
+        ("fe80::1%eth0/64", "is not an address"), ("192.0.2.1/33", "is not an address"),
+    ],
+)  # fmt: skip
+def test_what_no_vip_can_be(address: str, why: str) -> None:
+    with pytest.raises(ValidationError, match=why):
+        section({"address": address})
+
+
+@pytest.mark.parametrize(
+    "url", ["http://[/", "http://[::1/", "http://-/", "http://127.0.0.1:0/", "http://127.0.0.1:99999/", "http://1.2.3/", "ftp://127.0.0.1/", "http:///"]
+)
+def test_what_no_local_url_can_be(url: str) -> None:
+    with pytest.raises(ValidationError):
+        section({"probe": {"http": url}})
+
+
 @pytest.mark.parametrize(("written", "kept"), [(True, True), (False, False), ("300s", 300.0), ("1m40s", 100.0), ("0s", 0.0)])
 def test_preempt_is_yes_no_or_a_delay(written: bool | str, kept: bool | float) -> None:
     found = section(preempt=written).preempt

@@ -42,10 +42,11 @@ def test_who_is_no_node_has_no_place() -> None:
 
 
 def test_by_a_file_the_numeric_order_counts_and_the_own_address_is_left_out() -> None:
-    addresses = read_peers("192.0.2.100\n192.0.2.9\n192.0.2.11\n")
+    addresses = read_peers("192.0.2.100\n192.0.2.9\n192.0.2.11\n192.0.2.101\n")
     place = of_peers(section(), "a", NODES, addresses)
-    assert (place.index, place.count, place.sources, place.peers) == (1, 3, {4: "192.0.2.11"}, {4: ("192.0.2.100", "192.0.2.9")})
-    without = of_peers(section(), "a", NODES, read_peers("192.0.2.100\n192.0.2.9\n"))
+    peers = ("192.0.2.100", "192.0.2.9", "192.0.2.101")
+    assert (place.index, place.count, place.sources, place.peers) == (1, 4, {4: "192.0.2.11"}, {4: peers})
+    without = of_peers(section(), "a", NODES, peers)
     assert without == place
 
 

@@ -16,10 +16,11 @@ from edgekeeper.engines.keepalived.topology import Instance, Topology
 from edgekeeper.errors import EdgekeeperError
 from edgekeeper.host import addresses
 from edgekeeper.host.files import make_folder, read_text
-from edgekeeper.host.process import catches, children, named, same_network, start_time
+from edgekeeper.host.process import can_run, catches, children, named, same_network, start_time
 
 PROVE_DEADLINE_S = 10.0
 PROVE_EVERY_S = 0.05
+RUN_S = 10.0
 DUMP_S = 1.0
 """How long a dump may take; 1 to 5 ms measured with 2.2.7 and 2.3.4."""
 _PRIVATE = 0o077
@@ -42,6 +43,10 @@ class KeepalivedHands:
         topology: Topology = intent
         held = await asyncio.to_thread(addresses.held)
         refusal = _stranger(seat, serving) or _keys(topology)
+        unable = await can_run(topology.script_user, [*topology.program, "--version"], RUN_S) if refusal is None else None
+        if unable is not None:
+            where = "install edgekeeper where that user can reach it, or name another one in vip.engine.script_user"
+            refusal = f"track script and FIFO reader could not run: {unable}; {where}"
         for instance in topology.instances:
             refusal = refusal or _world(instance, held)
         return refusal

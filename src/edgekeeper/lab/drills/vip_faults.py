@@ -101,7 +101,7 @@ VIP_FROZEN = Drill(
     "all processes of the machine that owns a VIP freeze under 500 questions a second",
     (
         _case("defaults", "advert 1 s: the protocol itself allows 3 x advert + skew", hurt(frozen), 3.7),
-        _case("advert-100ms", "advert 100 ms", hurt(frozen, advert_s=0.1, duration=4.0), 0.5, ci=True),
+        _case("advert-100ms", "advert 100 ms", hurt(frozen, advert_s=0.1, duration=4.0), 0.5),
     ),
     engine="keepalived",
 )
@@ -110,7 +110,7 @@ VIP_SERVICE_DEAD = Drill(
     "the service behind a VIP is killed on its owner, under 500 questions a second",
     (
         _case("defaults", "SIGKILL, advert 1 s; plain: a check each second, fall 3", hurt(service_killed), 1.0),
-        _case("advert-100ms", "SIGKILL, advert 100 ms", hurt(service_killed, advert_s=0.1), 1.0, ci=True),
+        _case("advert-100ms", "SIGKILL, advert 100 ms", hurt(service_killed, advert_s=0.1, duration=5.0), 1.0),
     ),
     engine="keepalived",
 )
@@ -119,7 +119,7 @@ VIP_SERVICE_BLACKHOLE = Drill(
     "the service behind a VIP becomes a black hole on its owner, under 500 questions a second",
     (
         _case("defaults", "SIGSTOP, advert 1 s; plain: a check each second that gives up after 0.9 s, fall 3", hurt(service_hangs), 1.0),
-        _case("advert-100ms", "SIGSTOP, advert 100 ms", hurt(service_hangs, advert_s=0.1), 1.0, ci=True),
+        _case("advert-100ms", "SIGSTOP, advert 100 ms", hurt(service_hangs, advert_s=0.1, duration=5.0), 1.0, ci=True),
         _case("script-alone", "edgekeeper freezes as well: the track script alone, fall 3 each second", hurt(service_hangs_alone, duration=10.0), 4.0),
     ),
     engine="keepalived",
@@ -146,6 +146,8 @@ def kubeadm(mode: str) -> Script:
         for node in lan.nodes:
             argv = [sys.executable, "-m", "edgekeeper.lab.apiserver", "--listen", f"0.0.0.0:{API_PORT}", "--name", node]
             stage.members[node] = await stage.spawn(node, f"{node}-api", argv)
+            # A check whose first run fails counts as failed until it has passed twice: the node would begin with a lowered priority.
+            await stage.until(f"{node} answers", lambda n=node: cluster.ask(f"127.0.0.1:{API_PORT}", namespace=n, tls=False))  # type: ignore[misc]
         check = stage.folder / "check_apiserver.py"
         check.write_text(_GUIDE_CHECK.format(python=sys.executable), encoding="utf-8")
         check.chmod(0o755)

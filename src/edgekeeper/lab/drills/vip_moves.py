@@ -168,14 +168,15 @@ async def never_taken(stage: Stage) -> Measured:
     """The peer's keepalived hangs when the drain begins: nobody takes the VIP, and the owner must have it back before its shadow goes."""
     lan, nodes, owner = await begun(stage, DNS, advert_s=0.1, changes={"handover": "2s"})
     (peer,) = lan.others(owner)
-    load = await lan.load(duration=7.0)
+    load = await lan.load(duration=60.0)
     await load.at(AT_S)
     began = time.monotonic()
     lan.engine(peer, signal.SIGSTOP)
     stage.note(f"keepalived of {peer} hangs (SIGSTOP)")
     code, said = await nodes[owner].drain(lan.vip)
     stage.note(f"the drain of {owner} ends with {code}: {said}")
-    tally = await load.tally()
+    await asyncio.sleep(1.0)
+    tally = await load.stop()
     lan.engine(peer, signal.SIGCONT)
     await shadows_gone(lan)
     back = float(owner not in lan.watch.holders(ip(lan.vip)))
@@ -187,7 +188,7 @@ async def killed_under_shadow(stage: Stage) -> Measured:
     lan, nodes, owner = await begun(stage, DNS, advert_s=0.1)
     node = nodes[owner]
     assert isinstance(node, ProductNode)  # noqa: S101 - the case stands alone
-    load = await lan.load(duration=8.0)
+    load = await lan.load(duration=60.0)
     await load.at(AT_S)
     began = time.monotonic()
     drain = asyncio.create_task(node.drain(lan.vip))
@@ -203,7 +204,8 @@ async def killed_under_shadow(stage: Stage) -> Measured:
     await node.start()
     stage.note("edgekeeper started again")
     await stage.until(f"{owner} stands or is drained", lambda: _says(node), timeout_s=15.0)
-    tally = await load.tally()
+    await asyncio.sleep(1.5)
+    tally = await load.stop()
     await shadows_gone(lan)
     return lan.measured(tally, began, shadows_left=shadows_left(lan))
 

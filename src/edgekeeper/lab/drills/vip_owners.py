@@ -159,19 +159,16 @@ def hangs(advert_s: float) -> Script:
         lan.engine(owner, signal.SIGSTOP)
         stage.note(f"keepalived of {owner} hangs (SIGSTOP); edgekeeper and the service do not")
         second = await two_hold(lan)
-        named: tuple[float, ...] = (float("inf"),)
+        figures: dict[str, float] = {}
         if stage.side is Side.PRODUCT:
-            named = tuple(
-                await asyncio.gather(
-                    when(stage, "that there are two", nodes[owner], peer, "owner"), when(stage, "that there are two", nodes[peer], owner, "owner")
-                )
-            )
+            both = (when(stage, "that there are two", nodes[owner], peer, "owner"), when(stage, "that there are two", nodes[peer], owner, "owner"))
+            figures["named_s"] = _since(max(await asyncio.gather(*both)), second)
         await asyncio.sleep(max(0.0, second + 2.5 - time.monotonic()))
         lan.engine(owner, signal.SIGCONT)
         stage.note("it goes on (SIGCONT)")
         healed = await heals(lan)
         tally = await load.tally()
-        return lan.measured(tally, began, named_s=_since(max(named), second), healed_s=round(healed, 3))
+        return lan.measured(tally, began, **figures, healed_s=round(healed, 3))
 
     return script
 
@@ -181,7 +178,7 @@ VIP_TWO_OWNERS = Drill(
     "keepalived of a VIP's owner hangs for a while, its machine does not, under 500 questions a second",
     (
         Case("defaults", "advert 1 s", hangs(1.0), (NAMED, _healed(1.0), ONE_OWNER), plan=PAIR, headline="named_s", unit="s"),
-        Case("advert-100ms", "advert 100 ms", hangs(0.1), (NAMED, _healed(0.1), ONE_OWNER), plan=PAIR, headline="named_s", unit="s", ci=True),
+        Case("advert-100ms", "advert 100 ms", hangs(0.1), (NAMED, _healed(0.1), ONE_OWNER), plan=PAIR, headline="named_s", unit="s"),
     ),
     engine="keepalived",
 )
@@ -266,9 +263,10 @@ def cold_start(advert_s: float, rounds: int = 1) -> Script:
         await lan.serve()
         check = Check(lan.check("192.0.2.53")) if stage.side is Side.PLAIN else None
         nodes = make(lan, advert_s=advert_s, check=check)
-        waits = 0.0
+        waits, unserved = 0.0, 0.0
         worst_two, changes, after = 0.0, 0, 0.0
-        for number in range(2 if stage.quick and rounds > 1 else rounds):
+        boots = min(2, rounds) if stage.quick else rounds
+        for number in range(boots):
             began = time.monotonic()
             await asyncio.gather(*(node.start() for node in nodes.values()))
             for name in nodes:
@@ -284,14 +282,17 @@ def cold_start(advert_s: float, rounds: int = 1) -> Script:
             await asyncio.sleep(1.0 + 3 * advert_s)
             found = holding(lan.watch.changes, ip(lan.vip), began, time.monotonic())
             later = holding(lan.watch.changes, ip(lan.vip), booted + min(wait, 20.0), time.monotonic())
-            waits, worst_two, changes = max(waits, wait), max(worst_two, found.two_s), changes + found.moves
+            unserved = max(unserved, float(wait >= NEVER_S))
+            waits = max(waits, wait if wait < NEVER_S or stage.side is Side.PRODUCT else time.monotonic() - booted)
+            worst_two, changes = max(worst_two, found.two_s), changes + found.moves
             after = max(after, later.none_s if wait < NEVER_S else NEVER_S)
-            if number + 1 < rounds:
+            if number + 1 < boots:
                 await _off(lan, nodes)
         return Measured(
             {
                 "asked": 0.0,
                 "unanswered": 0.0,
+                "unserved": unserved,
                 "first_owner_s": round(waits, 3),
                 "two_owners_s": round(worst_two, 3),
                 "owner_changes": changes,

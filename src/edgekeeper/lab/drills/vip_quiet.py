@@ -38,7 +38,7 @@ def members_dead(advert_s: float) -> Script:
     async def script(stage: Stage) -> Measured:
         lan, _, owner = await begun(stage, DNS, advert_s=advert_s)
         (peer,) = lan.others(owner)
-        load = await lan.load(duration=10.0)
+        load = await lan.load(duration=6.0 if stage.quick else 10.0)
         await load.at(AT_S)
         began = time.monotonic()
         await stage.tell(owner, "mode servfail")
@@ -74,7 +74,7 @@ def supervisors(number: signal.Signals, advert_s: float) -> Script:
         lan, nodes, _ = await begun(stage, DNS, advert_s=advert_s)
         before = {name: engines_in(stage, name) for name in lan.nodes}
         seconds = 4.0 if stage.quick or number == signal.SIGKILL else 30.0
-        load = await lan.load(duration=seconds + 7.0)
+        load = await lan.load(duration=seconds + 60.0)
         await load.at(AT_S)
         began = time.monotonic()
         for node in nodes.values():
@@ -90,7 +90,8 @@ def supervisors(number: signal.Signals, advert_s: float) -> Script:
                 actor.signal(signal.SIGCONT)
         stage.note("edgekeeper of both nodes " + ("was started again" if number == signal.SIGKILL else "goes on (SIGCONT)"))
         await settled(lan, nodes)
-        tally = await load.tally()
+        await asyncio.sleep(1.0 + 3 * advert_s)
+        tally = await load.stop()
         restarts = sum(engines_in(stage, name) != pids for name, pids in before.items())
         return lan.measured(tally, began, engine_restarts=float(restarts))
 

@@ -70,7 +70,7 @@ class _Server(uvicorn.Server):
     @override
     async def main_loop(self) -> None:
         """Wait for the end: uvicorn's own loop wakes up ten times a second, a fifth of all that an idle role does."""
-        while not self.should_exit:
+        while not self.should_exit:  # noqa: ASYNC110 - uvicorn sets a flag, and tells nobody
             await asyncio.sleep(PATIENCE_S)
 
     @override

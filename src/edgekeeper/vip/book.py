@@ -26,7 +26,6 @@ class Page:
     told_priority: int = 0
     told_since: float | None = None  # Unix time
     busy: bool = False
-    low: int = 0  # what a settled owner takes off its priority
     adverts: deque[tuple[float, str, int]] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
     owned_since: float | None = None
 

@@ -62,9 +62,9 @@ class Handover:
             if refusal is not None:
                 return Done(False, refusal, 3)
             try:
-                self._drained.set(name, drained=True)
                 if not page.held:
                     self._weights.write(name, Weight.FAULT)
+                    self._drained.set(name, drained=True)
                     return self._told(name, Done(True, f"{name} is not held here, and will not be taken until it is undrained"))
                 return self._told(name, await self._let_go(page, keep=True))
             except EdgekeeperError as err:
@@ -105,6 +105,8 @@ class Handover:
         covered = self.cover(page)
         try:
             self._weights.write(name, Weight.FAULT)
+            if keep:  # after the weight: one that is killed in between finds a hand-over to be undone, never one to be done without a cover
+                self._drained.set(name, drained=True)
             taken = await self._bell.until(lambda: self._taken(page, began), self.deadline_s)
             if not taken:
                 self._weights.write(name, Weight.SERVING)
@@ -132,7 +134,6 @@ class Handover:
     def cover(self, page: Page) -> str | None:
         """Put a cover up that the hand-over itself takes away; why not, when it cannot be."""
         page.busy = True
-        page.low = 0  # the weight is the hand-over's now
         if self._dead(page.instance.name):
             return "the local service is dead"
         refusal = self._covers.put(page.instance.ip, page.instance.interface)

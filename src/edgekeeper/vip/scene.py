@@ -28,13 +28,10 @@ from edgekeeper.vip.evidence import Says
 from edgekeeper.vip.handover import Handover
 from edgekeeper.vip.lookout import Lookout
 from edgekeeper.vip.peers import Peers, PeerView, write_peers
+from edgekeeper.vip.peersay import UNHEARD_S
 from edgekeeper.vip.prober import Prober
 from edgekeeper.vip.weight import TrackFile, Weight
 
-FRESH_S = 3.0
-"""A peer's word counts for so long."""
-UNHEARD_S = 1.5
-"""A peer that has not answered for so long is unheard: it may own a VIP, and nobody here would know."""
 TICK_S = 0.5
 GAP_S = 1.5
 """A timer of our own that was late by so much means that this node, or this process, was frozen."""
@@ -251,9 +248,9 @@ class Scene:
         low = settled_weight(instance.priority, self.vips.base - self.vips.step * (count - 1), nopreempt=instance.preempt is False)
         settled = page.held and now - (page.held_since or now) > 3 * instance.advert_s and name not in self._contested
         wanted = low if settled else Weight.SERVING
-        if wanted != page.low and self.weights.read(name) in (Weight.SERVING, page.low):  # else somebody else has written something there
+        said = self.weights.read(name)
+        if said != wanted and said in (Weight.SERVING, low):  # anything else is somebody else's word
             self._weigh(name, wanted)
-            page.low = wanted
 
     def _weigh(self, name: str, weight: int) -> None:
         try:

@@ -118,10 +118,10 @@ def _judge(loaded: Loaded, node: str) -> _Told:
     doubts = tuple(warnings(loaded.root, node))
     verdicts = asyncio.run(engine_verdicts(loaded.root, node))
     if not verdicts:
-        return _Told((valid, "no role is configured for this node; add dns: or lb:"), (), doubts)
+        return _Told((valid, "no role is configured for this node; add dns:, vip: or lb:"), (), doubts)
     refused = [f"{role}: {verdict.engine}: {verdict.refusal}; nothing was changed" for role, verdict in verdicts.items() if verdict.refusal]
     if refused:
         raise UsageError("\n".join(refused))
-    accepted = tuple(f"{role}: {verdict.engine} accepts the rendered configuration" for role, verdict in verdicts.items())
+    accepted = tuple(f"{role}: {verdict.engine} accepts the rendered configuration" for role, verdict in verdicts.items() if verdict.engine)
     notes = tuple(note for verdict in verdicts.values() for note in verdict.notes)
     return _Told((valid, *accepted), notes, (*doubts, *(doubt for verdict in verdicts.values() for doubt in verdict.doubts)))

@@ -31,7 +31,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class EngineVerdict:
-    """What a real engine said of the rendered configuration: its refusal, or None.
+    """What a real engine said of the rendered configuration: its refusal, or None. An empty ``engine``: there was nothing to ask.
 
     ``notes`` tell what this engine does without; ``doubts`` what could not be judged.
     """

@@ -38,7 +38,9 @@ async def verdict(root: Root, node: str) -> EngineVerdict:
     vips = root.vip
     assert vips is not None  # noqa: S101 - the caller has checked it
     if vips.provider != "keepalived":
-        return EngineVerdict(vips.provider, None, (), (f"{vips.provider} moves the VIPs; nothing is rendered for this node",))
+        return EngineVerdict(
+            "", None, (f"vip: {vips.provider} moves the VIPs; nothing is rendered for this node, `edgekeeper vip render` prints what its Service needs",), ()
+        )
     doubts: list[str] = []
     with tempfile.TemporaryDirectory(prefix="edgekeeper-check-") as folder:
         try:

@@ -28,6 +28,9 @@ from edgekeeper.ports import Clock, Journal
 RETRY_S = 5.0
 """A watcher that failed is started again after this long."""
 
+FIRST_ENDS_S = 30.0
+"""How long the roles that stop first may take; then the others are stopped all the same."""
+
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 60.0
 """A role that cannot start beside others is tried again after a pause that doubles, from the one to the other."""
 
@@ -61,10 +64,14 @@ class Ground:
 
 @dataclass(frozen=True, slots=True)
 class Post:
-    """A role that this process runs: the name of its section, and how it is made of a config (an error says why it cannot be)."""
+    """A role that this process runs: the name of its section, and how it is made of a config (an error says why it cannot be).
+
+    One that stops ``first`` has stopped before the others begin to: it hands over what clients reach the others by.
+    """
 
     name: str
     make: Callable[[Root], Awaitable[Role]]
+    first: bool = False
 
 
 @contextlib.contextmanager
@@ -104,6 +111,8 @@ class Runtime:
         listen: str,
     ) -> None:
         self._shifts = {post.name: _Shift(post, root, journal, alone=len(posts) == 1) for post in posts}
+        self._first = [self._shifts[post.name] for post in posts if post.first]
+        self._ending: asyncio.Task[None] | None = None
         self._ops = root.ops
         self._node = node
         self._clock = clock
@@ -121,12 +130,25 @@ class Runtime:
         try:
             await asyncio.gather(*work)
         finally:
-            await cancelled([*work, ops])
+            await cancelled([*work, ops, *([self._ending] if self._ending is not None else [])])
 
     def end(self, *, leave: bool) -> None:
-        """End all roles."""
+        """End all roles: those that stop first, then the others; all at once when the engines are left."""
+        if leave or not self._first:
+            for shift in self._shifts.values():
+                shift.end(leave=leave)
+            return
+        for shift in self._first:
+            shift.end(leave=False)
+        if self._ending is None:
+            self._ending = asyncio.create_task(self._end_others())
+
+    async def _end_others(self) -> None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(FIRST_ENDS_S):
+                await asyncio.gather(*(shift.over.wait() for shift in self._first))
         for shift in self._shifts.values():
-            shift.end(leave=leave)
+            shift.end(leave=False)
 
     def reload(self) -> None:
         """Read the config once, for all roles."""
@@ -185,6 +207,7 @@ class _Shift:
 
     def __init__(self, post: Post, root: Root, journal: Journal, *, alone: bool) -> None:
         self.tried = asyncio.Event()
+        self.over = asyncio.Event()
         self._post = post
         self._root = root
         self._alone = alone
@@ -215,6 +238,12 @@ class _Shift:
             emit(Event.CONFIG_REFUSED, f"{fresh}; the configuration before stays", level=ERROR)
 
     async def work(self) -> None:
+        try:
+            await self._work()
+        finally:
+            self.over.set()
+
+    async def _work(self) -> None:
         loop = asyncio.get_running_loop()
         pause = FIRST_PAUSE_S
         while self._leave is None:

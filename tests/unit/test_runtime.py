@@ -150,14 +150,14 @@ class Fake:
 class Yard:
     """A runtime with roles of the test; each entry of ``fails`` is what the next start of that role raises."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, *names: str, **fails: list[Exception | None]) -> None:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *names: str, first: str = "", **fails: list[Exception | None]) -> None:
         self.made: dict[str, list[Fake]] = {name: [] for name in names}
         self.fails = fails
         self.roots: list[Root | EdgekeeperError] = []
         self.entries: list[Entry] = []
         self.served: list[Voice] = []
         self.first = root("a")
-        posts = [runtime.Post(name, lambda fresh, name=name: self._make(name, fresh)) for name in names]
+        posts = [runtime.Post(name, lambda fresh, name=name: self._make(name, fresh), first=name == first) for name in names]
         monkeypatch.setattr(runtime, "serve", self._serve)
         self.runtime = runtime.Runtime(posts, self.first, "edge-a", self, self, Metrics(), reread=self._reread, listen="127.0.0.1:1")  # type: ignore[arg-type]
 
@@ -228,6 +228,44 @@ def test_one_listener_speaks_for_all_roles_and_all_end_together(monkeypatch: pyt
     yard.during(work)
     assert len(yard.served) == 1
     assert [role.told for made in yard.made.values() for role in made] == [["stop"], ["stop"]]
+
+
+def test_a_role_that_stops_first_has_stopped_before_the_others_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    yard = Yard(monkeypatch, "dns", "other", first="other")
+
+    async def work() -> None:
+        dns, other = yard.made["dns"][0], yard.made["other"][0]
+        other.end = lambda *, leave: other.told.append("leave" if leave else "stop")  # type: ignore[method-assign] # it takes its time
+        yard.runtime.end(leave=False)
+        for _ in range(10):
+            await asyncio.sleep(0)
+        assert (other.told, dns.told) == (["stop"], [])
+        other._end.set()
+        await until(lambda: dns.told == ["stop"])
+
+    yard.during(work)
+
+
+def test_engines_that_are_left_are_left_by_all_at_once_and_one_that_never_stops_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    yard = Yard(monkeypatch, "dns", "other", first="other")
+
+    async def leave() -> None:
+        yard.runtime.end(leave=True)
+        assert [made[0].told for made in yard.made.values()] == [["leave"], ["leave"]]
+
+    yard.during(leave)
+    monkeypatch.setattr(runtime, "FIRST_ENDS_S", 0.0)
+    slow = Yard(monkeypatch, "dns", "other", first="other")
+
+    async def never() -> None:
+        other = slow.made["other"][0]
+        real, other.end = other.end, lambda *, leave: None  # type: ignore[method-assign]
+        slow.runtime.end(leave=False)
+        await until(lambda: slow.made["dns"][0].told == ["stop"])
+        other.end = real  # type: ignore[method-assign]
+        real(leave=False)
+
+    slow.during(never)
 
 
 def test_a_role_that_cannot_start_is_bad_with_its_reason_and_is_tried_again_while_the_others_serve(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -66,7 +66,7 @@ def start(chosen: Settings, loaded: Loaded, makers: Mapping[str, Maker], listen:
 
         def post(role: str, make: Maker) -> runtime.Post:
             ground = runtime.Ground(node, folders[role], clock, journal, metrics)
-            return runtime.Post(role, lambda fresh: make(fresh, ground))
+            return runtime.Post(role, lambda fresh: make(fresh, ground), first=role == "vip")
 
         async def work() -> None:
             posts = [post(role, make) for role, make in makers.items()]

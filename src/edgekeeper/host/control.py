@@ -56,7 +56,7 @@ async def serve(path: Path, answer: Callable[[dict[str, Any]], Awaitable[dict[st
             raise MissingError(msg) from err
         async with server:
             try:
-                while path.exists():  # noqa: ASYNC110 - somebody else removes it, and tells nobody
+                while path.is_socket():  # noqa: ASYNC110 - somebody else removes it, and tells nobody
                     await asyncio.sleep(EVERY_S)
             except asyncio.CancelledError:
                 for task in talks:  # leaving the server waits for them (Python 3.12 on), and a hand-over may take its time

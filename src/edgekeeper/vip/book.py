@@ -26,6 +26,7 @@ class Page:
     told_priority: int = 0
     told_since: float | None = None  # Unix time
     busy: bool = False
+    low: int = 0  # what was taken off its priority as a settled owner, last
     adverts: deque[tuple[float, str, int]] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
     owned_since: float | None = None
 

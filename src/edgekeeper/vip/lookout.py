@@ -166,6 +166,7 @@ class Lookout:
         if not self._running() or reads(self._fifo) is True:
             self._unread = 0.0
             self._alarms.set("FIFO reader", None)
+            self._alarms.set("state file", None)
             return
         self._correct()
         if self._unread >= ALARM_S:

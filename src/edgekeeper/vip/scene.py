@@ -249,8 +249,9 @@ class Scene:
         settled = page.held and now - (page.held_since or now) > 3 * instance.advert_s and name not in self._contested
         wanted = low if settled else Weight.SERVING
         said = self.weights.read(name)
-        if said != wanted and said in (Weight.SERVING, low):  # anything else is somebody else's word
+        if said != wanted and said in (Weight.SERVING, low, page.low):  # anything else is somebody else's word
             self._weigh(name, wanted)
+            page.low = wanted
 
     def _weigh(self, name: str, weight: int) -> None:
         try:

@@ -76,7 +76,7 @@ def joint(fault: Fault, advert_s: float) -> Script:
         await settled(lan, nodes)
         await stage.all_serve(MEMBERS, server=ip(lan.vip))
         owner = lan.owner()
-        load = await lan.load(duration=9.0)
+        load = await lan.load(duration=7.0)
         await load.at(AT_S)
         began = time.monotonic()
         stage.note(await fault(lan, nodes, owner))

@@ -1,21 +1,234 @@
+"""``edgekeeper vip run`` on two nodes with a real keepalived: what an operator and accidents do to it, and what must not follow.
+
+Every story is told to two versions of keepalived beside each other; adverts come each 100 ms.
+"""
+
 from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
+
 import pytest
-from .vipnodes import DNS, PEER, Pair, Pairs, pairs
+
+from .edge import until
+from .vipnodes import DNS, NEW, PEER, SPARE, WEB, Pair, Pairs, document, pairs
+
 pytestmark = [pytest.mark.root, pytest.mark.engine]
+TWO_HOLDERS_S = 1.5
+"""How long two nodes may hold a VIP whose owner's keepalived was killed."""
+
 
 @pytest.fixture(scope="module")
 def both() -> Iterator[Pairs]:
+    if os.geteuid() != 0:
+        pytest.fail("these tests make network namespaces; run them as root")
     with pairs() as made:
         yield made
 
-def test_a(both: Pairs) -> None:
-    t=time.monotonic()
+
+def nothing_moved(made: Pair, since: float, ip: str = DNS) -> None:
+    """Since then one and the same node had it all the time."""
+    found = made.moves(since, ip)
+    assert (found.moves, found.none_s, found.two_s) == (0, 0, 0), f"{ip}: {found}\n{made.all_said()}"
+
+
+def test_every_vip_has_one_owner_and_both_nodes_tell_the_same(both: Pairs) -> None:
     def story(made: Pair) -> None:
-        print(made.version, time.monotonic()-t, made.holders(), made.status("edge-a"), made.family("edge-a"), made.readers("edge-a"))
+        owners = {"dns": made.owner(DNS), "web": made.owner(WEB)}
+        tables = []
+        for node in PEER:
+            rows = made.rows(node)
+            assert {name: (row["state"], row["held"]) for name, row in rows.items()} == {
+                name: ("MASTER", True) if owner == node else ("BACKUP", False) for name, owner in owners.items()
+            }
+            done = made.cli(node, "vip", "owner", "-o", "json")
+            assert done.returncode == 0, done.stderr
+            tables.append(json.loads(done.stdout)["vips"])
+        assert tables[0] == tables[1]
+        assert {row["vip"]: row["owners"] for row in tables[0]} == {name: [owner] for name, owner in owners.items()}
+
     both.each(story)
-    print(time.monotonic()-t)
-    t=time.monotonic()
+
+
+def test_a_drain_and_a_rebalance_lose_nothing_and_leave_no_trace(both: Pairs) -> None:
+    def story(made: Pair) -> None:
+        first = made.owner()
+        second = PEER[first]
+        made.arp_ignore(first, 2)
+        with made.load() as load:
+            done = made.cli(first, "vip", "drain", "dns")
+            assert (done.returncode, made.holders()) == (0, {second}), done.stderr + made.all_said()
+            assert f"dns moved to {second}" in done.stdout
+            row = made.rows(first)["dns"]
+            assert (row["state"], row["drained"], row["weight"], row["shadow"]) == ("FAULT", True, 300, False)
+            until(lambda: not made.believes_able(second), f"{second} has heard that {first} is drained")
+            refused = made.cli(second, "vip", "drain", "dns")
+            assert (refused.returncode, made.holders()) == (3, {second})
+            assert f"nobody could take dns: {first} cannot take it" in refused.stderr
+            assert made.cli(first, "vip", "undrain", "dns").returncode == 0
+            until(lambda: made.rows(first)["dns"]["state"] == "BACKUP", f"{first} may hold it again")
+            until(lambda: made.believes_able(second), f"{second} has heard it")
+            done = made.cli(second, "vip", "rebalance", "--vip", "dns")
+            assert (done.returncode, made.holders()) == (0, {first}), done.stderr + made.all_said()
+            until(lambda: made.rows(second)["dns"]["state"] == "BACKUP", f"{second} is a backup, not drained")
+        assert load.lost == []
+        assert load.by == set(PEER)
+        assert [made.covers(node) for node in PEER] == [[], []]
+        assert (made.arp_ignore(first), made.arp_ignore(second)) == (2, 0)
+        made.arp_ignore(first, 0)
+
     both.each(story)
-    print(time.monotonic()-t)
+
+
+def test_a_config_with_mistakes_changes_nothing_and_every_mistake_is_told(both: Pairs) -> None:
+    def story(made: Pair) -> None:
+        since, node = time.monotonic(), made.owner()
+        pid, files = made.status(node)["engine"]["pid"], (made.role(node).parents[1] / "state/vip/current").readlink()
+        good = made.config(node).read_text()
+        five = good.replace('"vrid": 53', '"vrid": 353').replace('"100ms"', '"often"').replace('"probe": "none"', '"probe": "some"')
+        five = five.replace('"fall": 1', '"fall": 0').replace('"debounce"', '"bounce"')
+        told: set[str] = set()
+        for raw, words in ((five.encode(), ("353", "often", "some", "fall", "bounce")), (bytes(range(128, 256)) * 9, ("UTF-8",)), (b"", ("empty",))):
+            made.swap(node, raw)
+            made.hup(node)
+            why = until(lambda: (said := made.status(node)["alarms"].get("config", "")) not in told and said, f"an alarm about {raw[:80]!r}")
+            told.add(why)
+            assert not [word for word in (*words, "stays") if word not in why], why
+        made.swap(node, good.encode())
+        made.hup(node)
+        until(lambda: not made.status(node)["alarms"], "nothing is wrong any more")
+        assert made.status(node)["engine"]["pid"] == pid
+        assert (made.role(node).parents[1] / "state/vip/current").readlink() == files
+        nothing_moved(made, since)
+
+    both.each(story)
+
+
+def test_a_changed_vrid_is_refused_and_the_rest_of_such_a_config_too(both: Pairs) -> None:
+    def story(made: Pair) -> None:
+        since, node = time.monotonic(), made.owner()
+        digest = made.status(node)["engine"]["digest"]
+        made.vips[0]["vrid"] = 54
+        made.vips[1]["address"] = f"{NEW}/24"
+        made.write(node)
+        made.hup(node)
+        why = until(lambda: made.status(node)["alarms"].get("topology"), "it is refused")
+        assert "dns" in why
+        assert "53" in why
+        assert "54" in why
+        assert made.status(node)["engine"]["digest"] == digest
+        assert {name: row["address"] for name, row in made.rows(node).items()} == {"dns": f"{DNS}/24", "web": f"{WEB}/24"}
+        nothing_moved(made, since)
+
+    both.each(story)
+
+
+def test_a_vip_comes_and_goes_and_the_others_keep_their_owner(both: Pairs) -> None:
+    def story(made: Pair) -> None:
+        since = time.monotonic()
+        pids = [made.status(node)["engine"]["pid"] for node in PEER]
+        with made.load() as load:
+            made.vips.append({"name": "new", "address": f"{NEW}/24", "vrid": 99, "probe": "none"})
+            for node in PEER:
+                made.write(node)
+            made.hup(*PEER)
+            until(lambda: len(made.holders(NEW)) == 1 and {made.rows(node)["new"]["state"] for node in PEER} == {"MASTER", "BACKUP"}, made.all_said())
+            made.rest()
+            assert not made.holders(NEW)
+        assert load.lost == []
+        assert [made.status(node)["engine"]["pid"] for node in PEER] == pids
+        for ip in (DNS, WEB):
+            nothing_moved(made, since, ip)
+
+    both.each(story)
+
+
+def test_a_supervisor_that_dies_or_leaves_moves_nothing_and_one_that_is_stopped_hands_over(both: Pairs) -> None:
+    def story(made: Pair) -> None:
+        since, node = time.monotonic(), made.owner()
+        family = made.family(node)
+        with made.load() as load:
+            for number, code in ((signal.SIGKILL, -signal.SIGKILL), (signal.SIGQUIT, 0)):
+                assert made.end(node, number) == code
+                assert (made.holders(), made.family(node)) == ({node}, family)
+                made.run(node)
+                until(lambda: made.status(node).get("adopted"), f"keepalived is adopted\n{made.all_said()}")
+                until(lambda: made.status(node)["engine"]["pid"] == family[0] and made.rows(node)["dns"]["state"] == "MASTER", made.all_said())
+            until(lambda: "unchanged" in made.status(node)["last_decision"], "and nothing is changed")
+            nothing_moved(made, since)
+            assert not [row for row in made.rows(node).values() if row["shadow"]]
+            assert made.end(node, signal.SIGTERM) == 0
+            assert made.holders() == {PEER[node]}
+        assert load.lost == []
+        assert made.net.pids(node) == ()
+        assert (made.holders(DNS) | made.holders(WEB), made.covers(node), made.arp_ignore(node)) == ({PEER[node]}, [], 0)
+        assert not list(made.role(node).glob("*.pid"))
+
+    both.each(story)
+
+
+def test_a_killed_keepalived_loses_no_question_and_no_two_hold_a_vip_for_long(both: Pairs) -> None:
+    def story(made: Pair) -> None:
+        for whole in (True, False):
+            node, since = made.owner(), time.monotonic()
+            family = made.family(node)
+            with made.load() as load:
+                victims = family if whole else family[1:]
+                for pid in victims:  # one that sees the other die would let go in good order
+                    os.kill(pid, signal.SIGSTOP)
+                for pid in victims:
+                    os.kill(pid, signal.SIGKILL)
+                until(lambda family=family: len(found := made.family(node)) == 2 and found[1] not in family, f"keepalived is back\n{made.all_said()}")
+                made.rest()
+            assert load.lost == [], f"{'both' if whole else 'the VRRP process'}: {load.lost}\n{made.all_said()}"
+            assert made.moves(since).two_s <= TWO_HOLDERS_S, made.moves(since)
+            assert made.covers(node) == []
+
+    both.each(story)
+
+
+def test_without_its_reader_the_state_file_is_right_within_a_second_and_a_new_one_comes(both: Pairs) -> None:
+    def story(made: Pair) -> None:
+        node = made.owner()
+        readers = {each: made.readers(each) for each in PEER}
+        assert [len(found) for found in readers.values()] == [1, 1]
+        for (pid,) in readers.values():
+            os.kill(pid, signal.SIGKILL)
+        assert made.ask(node, "rebalance", "dns")[0]["ok"]
+        wanted = {node: False, PEER[node]: True}
+        until(lambda: {each: made.told(each)["dns"]["state"] == "MASTER" for each in PEER} == wanted, "the state file of both is right", 1.0)
+        until(lambda: all(len(made.readers(each)) == 1 for each in PEER), f"both have another reader\n{made.all_said()}")
+        assert not [each for each in PEER if made.readers(each) == readers[each]]
+
+    both.each(story)
+
+
+def test_a_wiped_run_dir_comes_back_and_nothing_moves(both: Pairs) -> None:
+    def story(made: Pair) -> None:
+        since, node = time.monotonic(), made.owner()
+        family = made.family(node)
+        with made.load() as load:
+            shutil.rmtree(made.role(node).parent)
+            until(lambda: _whole(made, node), f"all is back but {list(made.role(node).rglob('*'))}\n{made.all_said()}")
+            made.rest()
+        nothing_moved(made, since)
+        assert load.lost == []
+        assert made.family(node) == family
+        assert made.ask(node, "rebalance", "dns")[0]["ok"], "keepalived hears of its track files again"
+        until(lambda: made.told(node)["dns"]["state"] == "BACKUP", "and is heard")
+
+    both.each(story)
+
+
+def _whole(made: Pair, node: str) -> bool:
+    folder = made.role(node)
+    wanted = [f"{kind}-{vip}" for kind in ("weight", "health") for vip in ("dns", "web")]
+    there = all((folder / name).exists() for name in (*wanted, "peers.json", "engine.json", "control.sock"))
+    return there and made.told(node).get("dns", {}).get("state") == "MASTER" and len(made.readers(node)) == 1

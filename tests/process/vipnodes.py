@@ -45,6 +45,29 @@ _NEW_NETWORK = 0x40000000
 _TOKEN = "peers-token-of-a-test"  # noqa: S105 - of namespaces that are gone in a minute
 
 
+def document(node: str, home: Path, vips: list[dict[str, Any]], binary: Path | str = "keepalived", **vip: Any) -> bytes:
+    """The config of a node (JSON is YAML), which shares its VIPs with the other one; ``vip`` is more of that section."""
+    address = dict(zip(NODES, NODE_ADDRESSES, strict=True))
+    section = {
+        "interface": "eth0",
+        "advert": "100ms",
+        "debounce": "50ms",
+        "script": {"interval": 5, "fall": 1, "rise": 1},
+        "budget": "10s",
+        "engine": {"binary": str(binary), "script_user": "root"},
+        "vips": vips,
+    }
+    said = {
+        "node": node,
+        "run_dir": f"{home}/run",
+        "state_dir": f"{home}/state",
+        "ops": {"listen": f"{address[node]}:{_OPS}", "token_file": f"{home}/token"},
+        "nodes": {name: {"address": address[name], "ops": f"http://{address[name]}:{_OPS}"} for name in sorted((node, PEER.get(node, NODES[0])))},
+        "vip": {**section, **vip},
+    }
+    return json.dumps(said, indent=1).encode()
+
+
 def inside(net: Net, node: str, do: Callable[[], T]) -> T:
     """Do something in the namespace of a node, in a thread that goes there and ends there."""
 
@@ -154,34 +177,18 @@ class Pair:
         """Its folder below run_dir."""
         return self.home(node) / "run" / "vip"
 
-    def write(self, node: str, **vip: Any) -> dict[str, Any]:
-        """Write a node's config (JSON is YAML)."""
+    def write(self, node: str, **vip: Any) -> bool:
+        """Write a node's config; whether it is another one now."""
         self.home(node).mkdir(exist_ok=True)
         token = self.home(node) / "token"
         if not token.exists():
             token.write_text(_TOKEN)
             token.chmod(0o600)
-        other = PEER.get(node, NODES[0])
-        address = dict(zip(NODES, NODE_ADDRESSES, strict=True))
-        said = {
-            "node": node,
-            "run_dir": f"{self.home(node)}/run",
-            "state_dir": f"{self.home(node)}/state",
-            "ops": {"listen": f"{address[node]}:{_OPS}", "token_file": str(token)},
-            "nodes": {name: {"address": address[name], "ops": f"http://{address[name]}:{_OPS}"} for name in sorted((node, other))},
-            "vip": {
-                "interface": "eth0",
-                "advert": "100ms",
-                "debounce": "50ms",
-                "script": {"interval": 5, "fall": 1, "rise": 1},
-                "budget": "10s",
-                "engine": {"binary": str(self.binary), "script_user": "root"},
-                "vips": self.vips,
-                **vip,
-            },
-        }
-        self.swap(node, json.dumps(said, indent=1).encode())
-        return said
+        raw = document(node, self.home(node), self.vips, self.binary, **vip)
+        if self.config(node).exists() and self.config(node).read_bytes() == raw:
+            return False
+        self.swap(node, raw)
+        return True
 
     def swap(self, node: str, raw: bytes) -> None:
         """Replace its config in one rename."""
@@ -250,6 +257,11 @@ class Pair:
             return dict(json.loads((self.role(node) / "fifo" / "vip-state.json").read_text())["vips"])
         return {}
 
+    def believes_able(self, node: str, name: str = "dns") -> bool:
+        """Whether a node has heard from the other one that it could take a VIP."""
+        said = json.loads((self.role(node) / "peers.json").read_text())["peers"][PEER[node]]
+        return bool(said["vips"].get(name, {}).get("can_take"))
+
     def holders(self, ip: str = DNS) -> frozenset[str]:
         """The nodes whose kernel has it on eth0."""
         return self.watch.holders(ip)
@@ -312,11 +324,11 @@ class Pair:
         """Back to what every test begins with."""
         self.wanted()
         for node in PEER:
-            self.write(node)
-            if node in self.runs and self.runs[node].poll() is None:
-                self.hup(node)
-            else:
+            changed = self.write(node)
+            if node not in self.runs or self.runs[node].poll() is not None:
                 self.run(node)
+            elif changed:
+                self.hup(node)
         for node in PEER:
             until(lambda node=node: self.rows(node), f"{node} tells its status\n{self.all_said()}")
             for name, row in self.rows(node).items():

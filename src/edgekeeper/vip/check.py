@@ -9,7 +9,7 @@ from edgekeeper.config.root import Root
 from edgekeeper.engines.keepalived.seat import Seat
 from edgekeeper.engines.keepalived.topology import Place, Topology, build
 from edgekeeper.errors import EdgekeeperError, MissingError
-from edgekeeper.host import addresses
+from edgekeeper.host import addresses, sysctl
 from edgekeeper.host.files import read_text
 from edgekeeper.model.verdict import EngineVerdict
 from edgekeeper.vip.build import Build, ask, detect, program, script_user
@@ -61,5 +61,19 @@ async def verdict(root: Root, node: str) -> EngineVerdict:
     told = advice(
         topology, found.features, legacy=vips.legacy, hmac_asked=vips.hmac_key_file is not None, user=topology.script_user, budget_s=vips.budget
     )  # fmt: skip
+    slips = [i.interface for i in topology.instances if ":" not in i.ip and not _promotes(i.interface)]
+    if slips:
+        told = (
+            *told,
+            f"{slips[0]} has promote_secondaries 0: a VIP that came before the node's own address takes that along when it leaves; sysctl -w net.ipv4.conf.all.promote_secondaries=1",
+        )
     silent = without_ops([name for name, peer in root.nodes.items() if name != node and peer.ops is None])
     return EngineVerdict(f"keepalived {found.features.text}", refusal, (*told, *([silent] if silent else [])), tuple(doubts))
+
+
+def _promotes(interface: str) -> bool:
+    """Whether the kernel keeps the other addresses of a network when its first one goes; yes where that cannot be told."""
+    try:
+        return any(sysctl.read("ipv4", name, "promote_secondaries") for name in ("all", interface))
+    except EdgekeeperError:
+        return True

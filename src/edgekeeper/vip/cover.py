@@ -19,6 +19,8 @@ from edgekeeper.host.files import read_text, write_text
 from edgekeeper.log import WARNING, Event, emit
 
 LOOPBACK = "lo"
+SILENT = 1
+"""The ``arp_ignore`` of an interface that answers for its own addresses only."""
 
 
 class Covers:
@@ -40,7 +42,7 @@ class Covers:
                 if max(before, sysctl.arp_ignore("all")) < 1:
                     self._arp[interface] = before
                     self._save()
-                    sysctl.set_arp_ignore(interface, 1)
+                    sysctl.set_arp_ignore(interface, SILENT)
             self._up[ip] = interface
             self._save()
             addresses.add(LOOPBACK, ip, _length(ip), host_scope=True)
@@ -57,7 +59,7 @@ class Covers:
         try:
             addresses.remove(LOOPBACK, ip, _length(ip))
             if interface is not None and interface in self._arp and not any(i == interface and ":" not in other for other, i in self._up.items()):
-                sysctl.set_arp_ignore(interface, self._arp.pop(interface))
+                self._restored(interface)
         except EdgekeeperError as err:
             emit(Event.VIP_COVER_STUCK, f"the cover of {ip} cannot be taken away: {err}; try: ip addr del {ip}/{_length(ip)} dev lo", level=WARNING)
         self._save()
@@ -80,9 +82,15 @@ class Covers:
             self._save()
         return keep
 
+    def _restored(self, interface: str) -> None:
+        """Back to what it was, unless somebody has set it to something else meanwhile."""
+        before = self._arp.pop(interface)
+        if sysctl.arp_ignore(interface) == SILENT:
+            sysctl.set_arp_ignore(interface, before)
+
     def _restore(self, interface: str) -> None:
         try:
-            sysctl.set_arp_ignore(interface, self._arp.pop(interface))
+            self._restored(interface)
         except EdgekeeperError as err:
             emit(Event.VIP_COVER_STUCK, f"arp_ignore of {interface} is not restored: {err}", level=WARNING)
 

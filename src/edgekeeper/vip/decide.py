@@ -106,11 +106,12 @@ def _covered(sight: Sight, covered: float) -> Decision:
 
 @dataclass(frozen=True, slots=True)
 class Peering:
-    """What is known of the peers of one VIP: how many there are, those that can take it, and those that nobody heard of lately."""
+    """What is known of the peers of one VIP: how many there are, those that can take it, those that cannot and why, and those that nobody heard of lately."""
 
     able: tuple[str, ...] = ()
     unable: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
+    why: str = ""
     holders: tuple[str, ...] = ()
 
 
@@ -120,7 +121,11 @@ def may_let_go(vip: str, peers: Peering, *, force: bool) -> str | None:
         return None
     if peers.unknown and not peers.unable:
         return f"no peer says that it could take {vip}: {', '.join(peers.unknown)} cannot be heard; give it an ops address, or say --force"
-    told = [f"{', '.join(peers.unable)} cannot take it" if peers.unable else "", f"{', '.join(peers.unknown)} cannot be heard" if peers.unknown else ""]
+    because = f" ({peers.why})" if peers.why else ""
+    told = [
+        f"{', '.join(peers.unable)} cannot take it{because}" if peers.unable else "",
+        f"{', '.join(peers.unknown)} cannot be heard" if peers.unknown else "",
+    ]
     return f"nobody could take {vip}: {'; '.join(t for t in told if t) or 'there is no peer'}; --force does it all the same"
 
 

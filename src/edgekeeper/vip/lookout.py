@@ -112,6 +112,7 @@ class Lookout:
                     self._alarms.set(f"{name} cover", refusal)
                     return
                 page.covered_at = now
+                self._alarms.set(f"{name} cover", None)
             case Act.UNCOVER:
                 page.covered_at = None
                 page.left_at = None
@@ -144,6 +145,7 @@ class Lookout:
             return
         page.held = held
         if held:
+            self._alarms.set(f"{page.instance.name} cover", None)
             page.held_since, page.left_at = now, None
         else:
             page.held_since, page.left_at = None, now

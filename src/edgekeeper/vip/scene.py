@@ -170,15 +170,18 @@ class Scene:
         unable: list[str] = []
         unknown: list[str] = []
         holders: list[str] = []
+        whys: list[str] = []
         for view in self.peers.views.values():
             vip = view.vips.get(name)
             if not self.heard(view, now) or vip is None:
                 unknown.append(view.name)
                 continue
             (able if vip.can_take else unable).append(view.name)
+            if not vip.can_take:
+                whys.append("drained there" if vip.drained else f"{vip.state} there, its service is {vip.health}")
             if vip.held:
                 holders.append(view.name)
-        return Peering(tuple(able), tuple(unable), tuple(unknown), tuple(holders))
+        return Peering(tuple(able), tuple(unable), tuple(unknown), "; ".join(whys), tuple(holders))
 
     def heard(self, view: PeerView, now: float) -> bool:
         """Whether a peer answered lately."""

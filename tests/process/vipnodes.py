@@ -29,7 +29,7 @@ from edgekeeper.lab.netns import Net
 from edgekeeper.lab.topology import LAN_CLIENT, NODE_ADDRESSES, NODES, lan_plan
 from edgekeeper.lab.watch import Watch
 
-from .edge import engines, until
+from .edge import DEADLINE_S, engines, until
 from .fleet import Loop
 
 T = TypeVar("T")
@@ -38,6 +38,9 @@ DNS, WEB, NEW = "192.0.2.53", "192.0.2.80", "192.0.2.99"
 SPARE = NODES[2]
 PEER = dict(zip(NODES[:2], (NODES[1], NODES[0]), strict=True))
 """The other one of the two."""
+
+LOW = 252
+"""A settled owner of two announces so much: lower than what either has by its config."""
 
 _OPS, _ECHO, _ALIVE = 8085, 7007, 7008
 _FREEBIND = 15
@@ -268,7 +271,7 @@ class Pair:
 
     def owner(self, ip: str = DNS) -> str:
         """The one node that has it."""
-        (node,) = until(lambda: (found := self.holders(ip)) if len(self.holders(ip)) == 1 else None, f"{ip} has one owner\n{self.all_said()}")
+        (node,) = self.until(lambda: (found := self.holders(ip)) if len(self.holders(ip)) == 1 else None, f"{ip} has one owner")
         return str(node)
 
     def covers(self, node: str) -> list[str]:
@@ -310,15 +313,25 @@ class Pair:
             rows = status.get("vips", ())
             if [row["name"] for row in rows] != ["dns", "web"] or status.get("alarms") or not (status.get("engine") or {}).get("pid"):
                 return False
-            if any(row["state"] not in ("MASTER", "BACKUP") or row["drained"] or row["shadow"] or row["weight"] > 2 or row["health"] != "good" for row in rows):
+            if any(row["state"] not in ("MASTER", "BACKUP") or row["drained"] or row["shadow"] or row["health"] != "good" for row in rows):
+                return False
+            if any(row["weight"] != (row["configured_priority"] - LOW if row["held"] else 0) for row in rows):
                 return False
             if any(peer["answered_s"] is None or peer["answered_s"] > 1.5 for peer in status["peers"]):
                 return False
         return all(len(self.holders(ip)) == 1 for ip in (DNS, WEB)) and not self.holders(NEW)
 
+    def until(self, true: Callable[[], Any], what: str, deadline_s: float = DEADLINE_S) -> Any:
+        """Wait until something is so; an AssertionError says what never was, and what the nodes say."""
+        try:
+            return until(true, what, deadline_s)
+        except AssertionError as err:
+            raise AssertionError(f"{err}\n{self.all_said()}") from None
+
     def all_said(self) -> str:
-        """The end of what every node said."""
-        return "\n".join(f"--- {self.version} {node}\n{self.said(node)}" for node in NODES if (self.home(node) / "log").exists())
+        """What each node says of itself, and the end of what it logged."""
+        every = [f"--- {self.version} {node}: {self.status(node)}\n{self.said(node)}" for node in NODES if (self.home(node) / "log").exists()]
+        return "\n".join(every)
 
     def rest(self) -> None:
         """Back to what every test begins with."""
@@ -330,11 +343,11 @@ class Pair:
             elif changed:
                 self.hup(node)
         for node in PEER:
-            until(lambda node=node: self.rows(node), f"{node} tells its status\n{self.all_said()}")
+            self.until(lambda node=node: self.rows(node), f"{node} tells its status")
             for name, row in self.rows(node).items():
                 if row["drained"]:
                     self.ask(node, "undrain", name)
-        until(self.settled, f"both nodes stand {[self.status(node) for node in PEER]}\n{self.all_said()}")
+        self.until(self.settled, "both nodes stand")
 
     # life and death ---------------------------------------------------------------------------
 
@@ -434,4 +447,3 @@ def _words(pid: int) -> bytes:
     with contextlib.suppress(OSError):
         return Path(f"/proc/{pid}/cmdline").read_bytes()
     return b""
-

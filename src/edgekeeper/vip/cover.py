@@ -30,6 +30,7 @@ class Covers:
         self._record = folder / "covers.json"
         self._up: dict[str, str] = {}
         self._arp: dict[str, int] = {}
+        self._theirs: set[str] = set()
 
     def __contains__(self, ip: str) -> bool:
         return ip in self._up
@@ -43,9 +44,12 @@ class Covers:
                     self._arp[interface] = before
                     self._save()
                     sysctl.set_arp_ignore(interface, SILENT)
+            before_up = set(self._up)
             self._up[ip] = interface
             self._save()
-            addresses.add(LOOPBACK, ip, _length(ip), host_scope=True)
+            if not addresses.add(LOOPBACK, ip, _length(ip), host_scope=True) and ip not in before_up:
+                self._theirs.add(ip)  # somebody had it there already, and keeps it
+                self._save()
         except EdgekeeperError as err:
             if ip not in self._up:
                 self._arp.pop(interface, None)  # it was not set, and must be asked for again next time
@@ -57,7 +61,10 @@ class Covers:
         """Take a cover down, and the interface's ``arp_ignore`` back to what it was after the last one."""
         interface = self._up.pop(ip, None)
         try:
-            addresses.remove(LOOPBACK, ip, _length(ip))
+            if ip in self._theirs:
+                self._theirs.discard(ip)
+            else:
+                addresses.remove(LOOPBACK, ip, _length(ip))
             if interface is not None and interface in self._arp and not any(i == interface and ":" not in other for other, i in self._up.items()):
                 self._restored(interface)
         except EdgekeeperError as err:
@@ -70,8 +77,9 @@ class Covers:
             record = json.loads(read_text(self._record))
             self._up = {str(ip): str(interface) for ip, interface in record["up"].items()}
             self._arp = {str(interface): int(value) for interface, value in record["arp_ignore"].items()}
+            self._theirs = {str(ip) for ip in record.get("theirs", ())}
         except (EdgekeeperError, ValueError, KeyError, TypeError, AttributeError):
-            self._up, self._arp = {}, {}
+            self._up, self._arp, self._theirs = {}, {}, set()
             return ()
         keep = tuple(ip for ip in self._up if ip in set(wanted))
         for ip in [ip for ip in self._up if ip not in keep]:
@@ -96,7 +104,7 @@ class Covers:
 
     def _save(self) -> None:
         try:
-            write_text(self._record, json.dumps({"up": self._up, "arp_ignore": self._arp}), sync=False)
+            write_text(self._record, json.dumps({"up": self._up, "arp_ignore": self._arp, "theirs": sorted(self._theirs)}), sync=False)
         except EdgekeeperError as err:  # a full /run: the cover is needed all the same
             emit(Event.INTERNAL_ERROR, f"the record of covers is not up to date: {err}", level=WARNING)
 

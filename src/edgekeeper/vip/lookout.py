@@ -26,6 +26,8 @@ TICK_S = 0.5
 UNREAD_S = 1.0
 """keepalived is reloaded when nobody has read its FIFO for so long; a reload itself leaves it unread for 10 to 80 ms."""
 ALARM_S = 5.0
+STRANGER_S = 60.0
+"""A stranger that has been silent for so long is gone."""
 DOUBT_EVERY_S = 30.0
 """Each reload begins a backup's wait for a silent owner anew (2.2.7 to 2.4.3), so none may follow the other for ever."""
 LEFT_S = 3.0
@@ -50,6 +52,8 @@ class Lookout:
         self._doubt_at = 0.0
         self._left: dict[str, tuple[str, int, float]] = {}
         self._skipped = 0
+        self._strangers: dict[str, float] = {}
+        self.stale = False
         self._clock = clock
         self._journal = journal
         self._alarms = alarms
@@ -171,6 +175,7 @@ class Lookout:
             self._alarms.set("state file", None)
             return
         self._correct()
+        self.stale = True  # what was told meanwhile is lost
         if self._unread >= ALARM_S:
             self._alarms.set("FIFO reader", f"nobody reads keepalived's FIFO {self._fifo}; who holds what is known from the kernel alone")
         self._unread += TICK_S
@@ -188,7 +193,10 @@ class Lookout:
         if advert is None:
             return
         page = self._book.by_vrid(advert.vrid, 6 if ":" in source else 4)
-        if page is None or source not in page.instance.peers:
+        if page is None:
+            return
+        if source not in page.instance.peers:
+            self._stranger(page, source, advert.priority)
             return
         new = page.advert(mono, source, advert.priority)
         if new:
@@ -197,6 +205,13 @@ class Lookout:
         elif page.covered_at is not None or not self._running():
             self.evaluate(page)
         self._bell.ring()
+
+    def _stranger(self, page: Page, source: str, priority: int) -> None:
+        """Somebody else uses the VRID: two VIPs that share one by accident, mostly."""
+        name, vrid = page.instance.name, page.instance.vrid
+        self._strangers[name] = self._clock.monotonic()
+        told = f"{source} announces VRID {vrid} (priority {priority}) and is no peer of {name}: two VIPs share a VRID in this segment, or a node is missing in nodes:"
+        self._alarms.set(f"{name} stranger", f"{told}; give one of them another VRID, on all its nodes at once")
 
     def _read_state(self) -> None:
         try:
@@ -226,9 +241,10 @@ class Lookout:
         """State and priority of instances that keepalived has told nothing about, as it holds them."""
         for name, (state, priority) in states.items():
             page = self._book.pages.get(name)
-            if page is not None and page.told == "UNKNOWN" and state in ("MASTER", "BACKUP", "FAULT"):
+            if page is not None and (self.stale or page.told == "UNKNOWN") and state in ("MASTER", "BACKUP", "FAULT"):
                 page.told, page.told_priority = state, priority
                 self._tell(page)
+        self.stale = False
 
     def _tell(self, page: Page) -> None:
         """A transition is news once."""
@@ -262,5 +278,9 @@ class Lookout:
                 if page.covered_at is not None or not self._running() or page.left_at is not None:
                     self.evaluate(page)
             self._look_at_reader()
+            for name, at in list(self._strangers.items()):
+                if self._clock.monotonic() - at > STRANGER_S:
+                    del self._strangers[name]
+                    self._alarms.set(f"{name} stranger", None)
             self._clear_left()
             await asyncio.sleep(TICK_S)

@@ -32,6 +32,7 @@ from edgekeeper.vip.build import Build, detect, program, script_user
 from edgekeeper.vip.check import place_of
 from edgekeeper.vip.command import Commands
 from edgekeeper.vip.handover import STOP_WAIT_S
+from edgekeeper.vip.reader import reads
 from edgekeeper.vip.report import Report
 from edgekeeper.vip.scene import Scene
 
@@ -244,7 +245,8 @@ class VipRole:
         running, now = self.supervisor.actor.running(), self.clock.monotonic()
         serving = self.crew.serving
         blank = [page for page in self.scene.book.pages.values() if page.state == "UNKNOWN"]
-        if not blank or running is None or running[1] is None or serving is None or not self.supervisor.state.running or now < self._ask_at:
+        unsure = blank or (self.scene.lookout.stale and reads(self.folder / "fifo" / "vrrp.fifo"))
+        if not unsure or running is None or running[1] is None or serving is None or not self.supervisor.state.running or now < self._ask_at:
             return
         self._ask_at = now + ASK_EVERY_S
         said = await self.built.hands.ask(running[1], serving.process.pid)

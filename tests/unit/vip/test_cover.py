@@ -26,8 +26,9 @@ class Kernel:
     def add(self, interface: str, address: str, prefix: int, *, host_scope: bool = False) -> bool:
         assert (interface, host_scope) == ("lo", True)
         self._say(f"add {address}")
+        new = (address, prefix) not in self.lo
         self.lo.add((address, prefix))
-        return True
+        return new
 
     def remove(self, interface: str, address: str, prefix: int) -> bool:
         assert interface == "lo"
@@ -156,4 +157,33 @@ def test_one_that_cannot_be_taken_away_is_told_with_the_command_that_does(kernel
 
 def test_the_record_says_what_is_up(kernel: Kernel, tmp_path: Path) -> None:
     Covers(tmp_path).put(FOUR, "eth0")
-    assert json.loads((tmp_path / "covers.json").read_text()) == {"up": {FOUR: "eth0"}, "arp_ignore": {"eth0": 0}}
+    assert json.loads((tmp_path / "covers.json").read_text()) == {"up": {FOUR: "eth0"}, "arp_ignore": {"eth0": 0}, "theirs": []}
+
+
+def test_an_address_that_somebody_else_has_on_the_loopback_interface_is_left_to_him(kernel: Kernel, tmp_path: Path) -> None:
+    kernel.lo.add((FOUR, 32))
+    covers = Covers(tmp_path)
+    for again in (covers, Covers(tmp_path)):
+        again.found([])
+        assert again.put(FOUR, "eth0") is None
+        again.take(FOUR)
+        assert kernel.lo == {(FOUR, 32)}
+    covers.put(FOUR, "eth0")
+    Covers(tmp_path).found([])  # the next supervisor, after a crash
+    assert kernel.lo == {(FOUR, 32)}
+
+
+def test_putting_a_cover_up_twice_does_not_make_it_somebody_elses(kernel: Kernel, tmp_path: Path) -> None:
+    covers = Covers(tmp_path)
+    covers.put(FOUR, "eth0")
+    covers.put(FOUR, "eth0")
+    covers.take(FOUR)
+    assert kernel.lo == set()
+
+
+def test_what_a_person_sets_while_a_cover_is_up_stays(kernel: Kernel, tmp_path: Path) -> None:
+    covers = Covers(tmp_path)
+    covers.put(FOUR, "eth0")
+    kernel.arp["eth0"] = 2
+    covers.take(FOUR)
+    assert kernel.arp["eth0"] == 2

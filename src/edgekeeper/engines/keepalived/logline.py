@@ -9,7 +9,9 @@ _NO_NEWS = re.compile(
     r"^((\([^)]*\) |\S+: )?[Ss]ending(/queueing)? (gratuitous|[Uu]nsolicited)|Printing |Command line: |\s*'|Assigned address|Registering |NOTICE: setting config option|CPU usage)"
 )
 """Said at each start, each dump and each gratuitous ARP: five lines every 30 s."""
-_LOUD = re.compile(r"error|fail|unable|cannot|invalid|unknown|FAULT|died|insecure|already running|lower priority|Respawn", re.IGNORECASE)
+_LOUD = re.compile(
+    r"mismatch|not a unicast peer|error|fail|unable|cannot|invalid|unknown|FAULT|died|insecure|already running|lower priority|Respawn", re.IGNORECASE
+)
 INFO, WARNING = 20, 30
 
 

@@ -25,6 +25,8 @@ NEVER_S = 60.0
 """What a figure says of something that did not come about."""
 HEALED_S = 1.5
 """The client goes on for so long: one that still asks the node that stepped back would have no answer from then on."""
+BOOT_S = 2.2
+"""Beyond the protocol's own time: the reload starts the track script anew, and the one after it comes a second later."""
 NAMED = Promise("named_s", "from the second owner until both nodes name both", 2.0, "s")
 
 
@@ -340,7 +342,7 @@ async def _off(lan: Lan, nodes: dict[str, Node]) -> None:
 
 def _cold(advert_s: float) -> tuple[Promise, ...]:
     return (
-        Promise("first_owner_s", "from both keepalived running to one owner", round(1.0 + 3 * advert_s + 1.2, 2), "s"),
+        Promise("first_owner_s", "from both keepalived running to one owner", round(1.0 + 3 * advert_s + BOOT_S, 2), "s"),
         Promise("two_owners_s", "two nodes hold the VIP", round(max(0.1, 0.1 * advert_s), 2), "s"),
         Promise("no_owner_after_s", "nobody holds the VIP once it was held", 0.5, "s"),
         ONE_OWNER,

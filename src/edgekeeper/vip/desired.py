@@ -39,7 +39,7 @@ def advice(topology: Topology, features: Features, *, legacy: bool, hmac_asked: 
         out.append(
             f"keepalived {features.text} cannot sign its adverts (2.4 can); whoever is in the segment can claim a VIP. Say legacy: true to hear no more of it"
         )
-    unasked = [i.name for i in topology.instances if i.probe is None]
+    unasked = [i.name for i in topology.instances if i.checked_by is None]
     if unasked:
         out.append(f"{', '.join(unasked)}: nothing asks the service, so a VIP stays on a node whose service is dead")
     if user == "root":

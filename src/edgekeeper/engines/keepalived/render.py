@@ -91,7 +91,7 @@ def _instance(seat: Seat, instance: Instance) -> list[str]:
             yield from _block("auth_hmac", iter((f"key 1 {word(f'file:{instance.hmac_key_file}')}", "active_key 1", "anti_replay monotonic")))
         yield from _block("virtual_ipaddress", iter((f"{word(instance.address)} dev {word(instance.interface)}",)))
         yield from _block("track_file", iter((f"tf_{word(instance.name)}", f"hf_{word(instance.name)}")))
-        if instance.probe is not None:
-            yield from _block("track_script", iter((f"chk_{word(instance.name)}",)))
+        if instance.checked_by is not None:
+            yield from _block("track_script", iter((f"chk_{word(instance.checked_by)}",)))
 
     return _block(f"vrrp_instance VI_{word(instance.name)}", lines())

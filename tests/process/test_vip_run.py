@@ -19,7 +19,7 @@ import pytest
 
 from .vipnodes import DNS, NEW, PEER, SPARE, WEB, Pair, Pairs, document, pairs
 
-pytestmark = [pytest.mark.root, pytest.mark.engine]
+pytestmark = [pytest.mark.root, pytest.mark.engine, pytest.mark.timeout(150)]
 TWO_HOLDERS_S = 1.5
 """How long two nodes may hold a VIP whose owner's keepalived was killed."""
 
@@ -206,7 +206,7 @@ def test_without_its_reader_the_state_file_is_right_within_a_second_and_a_new_on
         assert made.ask(node, "rebalance", "dns")[0]["ok"]
         wanted = {node: False, PEER[node]: True}
         made.until(lambda: {each: made.told(each)["dns"]["state"] == "MASTER" for each in PEER} == wanted, "the state file of both is right", 1.0)
-        made.until(lambda: all(len(made.readers(each)) == 1 for each in PEER), "both have another reader")
+        made.until(lambda: all(len(made.readers(each)) == 1 for each in PEER), "both have another reader", 40.0)  # a reload for that comes each 30 s at most
         assert not [each for each in PEER if made.readers(each) == readers[each]]
 
     both.each(story)

@@ -8,31 +8,29 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import contextlib
-import ctypes
 import http.client
 import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 from edgekeeper.host import addresses, control, sysctl
 from edgekeeper.lab.holders import Holding, holding
 from edgekeeper.lab.netns import Net
-from edgekeeper.lab.topology import LAN_CLIENT, NODE_ADDRESSES, NODES, lan_plan
+from edgekeeper.lab.topology import NODE_ADDRESSES, NODES, lan_plan
 from edgekeeper.lab.watch import Watch
 
+from .echo import Echo, Load, echo_socket, inside
 from .edge import DEADLINE_S, engines, until
 from .fleet import Loop
 
-T = TypeVar("T")
 SUITES = {"2.2.7": "debian12", "2.3.4": "testing"}
 DNS, WEB, NEW = "192.0.2.53", "192.0.2.80", "192.0.2.99"
 SPARE = NODES[2]
@@ -45,9 +43,7 @@ LOW = 252
 STOOD_S = 0.15
 """This test's own timer was late by so much: a keepalived may have been, and three adverts are missed after 0.3 s."""
 
-_OPS, _ECHO, _ALIVE = 8085, 7007, 7008
-_FREEBIND = 15
-_NEW_NETWORK = 0x40000000
+_OPS, _ALIVE = 8085, 7008
 _TOKEN = "peers-token-of-a-test"
 
 
@@ -72,78 +68,6 @@ def document(node: str, home: Path, vips: list[dict[str, Any]], binary: Path | s
         "vip": {**section, **vip},
     }
     return json.dumps(said, indent=1).encode()
-
-
-def inside(net: Net, node: str, do: Callable[[], T]) -> T:
-    """Do something in the namespace of a node, in a thread that goes there and ends there."""
-
-    def there() -> T:
-        libc = ctypes.CDLL(None, use_errno=True)
-        with open(f"/run/netns/{net.name[node]}") as space:  # noqa: PTH123 - its descriptor is what is wanted
-            assert libc.setns(space.fileno(), _NEW_NETWORK) == 0, os.strerror(ctypes.get_errno())
-        return do()
-
-    with concurrent.futures.ThreadPoolExecutor(1) as one:
-        return one.submit(there).result(10)
-
-
-class _Echo(asyncio.DatagramProtocol):
-    """Answers with its node's name and what it was asked."""
-
-    def __init__(self, node: str) -> None:
-        self._node = node.encode()
-
-    def connection_made(self, transport: Any) -> None:
-        self._transport = transport
-
-    def datagram_received(self, data: bytes, addr: Any) -> None:
-        self._transport.sendto(self._node + b" " + data, addr)
-
-
-class Load(asyncio.DatagramProtocol):
-    """Asks a VIP 200 times a second; ``lost`` are the questions that nobody answered within a second."""
-
-    def __init__(self, made: Pair, ip: str) -> None:
-        self._made, self._ip, self._stop = made, ip, False
-        self.asked: list[float] = []
-        self._answered: set[int] = set()
-        self.by: set[str] = set()
-
-    def datagram_received(self, data: bytes, addr: Any) -> None:
-        node, _, number = data.decode().partition(" ")
-        self._answered.add(int(number))
-        self.by.add(node)
-
-    def error_received(self, exc: OSError) -> None:
-        """What is not answered is counted."""
-
-    @property
-    def lost(self) -> list[float]:
-        """When each question was asked that stayed without an answer, in seconds since the first one."""
-        return [round(at - self.asked[0], 3) for number, at in enumerate(self.asked) if number not in self._answered]
-
-    def __enter__(self) -> Self:
-        self._running = self._made.loop.submit(self._run())
-        until(lambda: len(self._answered) > 5, f"{self._ip} answers at all")
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stop = True
-        self._running.result(10)
-
-    async def _run(self) -> None:
-        sock = self._made.net.socket("client", socket.SOCK_DGRAM)
-        sock.bind((LAN_CLIENT, 0))
-        transport, _ = await asyncio.get_running_loop().create_datagram_endpoint(lambda: self, sock=sock)
-        begun = time.monotonic()
-        while not self._stop:
-            self.asked.append(time.monotonic())
-            transport.sendto(str(len(self.asked) - 1).encode(), (self._ip, _ECHO))
-            await asyncio.sleep(max(0.0, begun + len(self.asked) / 200 - time.monotonic()))
-        end = time.monotonic() + 1
-        while self.lost and time.monotonic() < end:  # noqa: ASYNC110 - it is the network that is waited for
-            await asyncio.sleep(0.02)
-        transport.close()
 
 
 class Pair:
@@ -307,7 +231,7 @@ class Pair:
 
     def load(self, ip: str = DNS) -> Load:
         """A client that asks all the time."""
-        return Load(self, ip)
+        return Load(self.loop, self.net, ip)
 
     def settled(self) -> bool:
         """Whether both nodes stand: one owner a VIP, nothing drained, covered or alarming, and each has heard the other."""
@@ -388,10 +312,7 @@ class Pair:
     async def _serve(self, node: str) -> None:
         loop = asyncio.get_running_loop()
         for ip in (DNS, WEB, NEW):
-            sock = self.net.socket(node, socket.SOCK_DGRAM)
-            sock.setsockopt(socket.IPPROTO_IP, _FREEBIND, 1)
-            sock.bind((ip, _ECHO))
-            transport, _ = await loop.create_datagram_endpoint(lambda: _Echo(node), sock=sock)
+            transport, _ = await loop.create_datagram_endpoint(lambda: Echo(node), sock=echo_socket(self.net, node, ip))
             self._closing.append(lambda transport=transport: self.loop.do(_plain(transport.close)))
         sock = self.net.socket(node)
         sock.bind(("127.0.0.1", _ALIVE))

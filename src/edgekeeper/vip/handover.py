@@ -15,7 +15,7 @@ from edgekeeper.ports import Clock, Journal
 from edgekeeper.vip.bell import Bell
 from edgekeeper.vip.book import Book, Page
 from edgekeeper.vip.cover import Covers
-from edgekeeper.vip.decide import SETTLE_S, Peering, may_let_go
+from edgekeeper.vip.decide import BOTH_S, SETTLE_S, Peering, may_let_go
 from edgekeeper.vip.drained import Drained
 from edgekeeper.vip.weight import TrackFile, Weight
 
@@ -33,11 +33,12 @@ class Done:
 
 
 class Handover:
-    """All planned hand-overs of one node, one VIP at a time."""
+    """All planned hand-overs of one node, one VIP at a time. ``claimant`` is the peer that has said since a moment that it owns a VIP."""
 
     def __init__(
         self, book: Book, covers: Covers, weights: TrackFile, drained: Drained, bell: Bell, clock: Clock, journal: Journal,
-        *, peering: Callable[[str], Peering], dead: Callable[[str], bool], names: Callable[[], Mapping[str, str]], deadline_s: float,
+        *, peering: Callable[[str], Peering], dead: Callable[[str], bool], names: Callable[[], Mapping[str, str]],
+        claimant: Callable[[str, float], str | None], deadline_s: float,
     ) -> None:  # fmt: skip
         self._book = book
         self._covers = covers
@@ -49,6 +50,7 @@ class Handover:
         self._peering = peering
         self._dead = dead
         self._names = names
+        self._claimant = claimant
         self.deadline_s = deadline_s
         self._one = asyncio.Lock()
 
@@ -117,7 +119,8 @@ class Handover:
                 where = "this node holds it again" if back else "nobody has it now"
                 return Done(False, f"nobody took {name} within {self.deadline_s:g} s; {where}", 5)
             took, left = self._clock.monotonic() - began, page.left_at
-            await asyncio.sleep(SETTLE_S)
+            # One that owned it already, and whose adverts are cut off, tells the network only when it learns that it is alone.
+            await asyncio.sleep(SETTLE_S if self._announced(page, began) else BOTH_S)
         finally:
             self.uncover(page)
         if not keep:
@@ -165,11 +168,16 @@ class Handover:
         return page.held or self._dead(page.instance.name) or not (peers.able or peers.unknown)
 
     def _taken(self, page: Page, since: float) -> bool:
-        """Whether a peer has announced itself as the owner since then, and we let go."""
-        return not page.held and bool(page.adverts) and page.adverts[-1][0] >= since
+        """Whether we let go, and a peer has announced itself as the owner since then, or has said in its status that it is."""
+        return not page.held and (self._announced(page, since) or self._claimant(page.instance.name, since) is not None)
+
+    def _announced(self, page: Page, since: float) -> bool:
+        return bool(page.adverts) and page.adverts[-1][0] >= since
 
     def _owner(self, page: Page) -> str:
-        source = page.adverts[-1][1] if page.adverts else "?"
+        if not page.adverts:
+            return self._claimant(page.instance.name, 0.0) or "?"
+        source = page.adverts[-1][1]
         name = self._names().get(source)
         return f"{name} ({source})" if name else source
 

@@ -61,7 +61,7 @@ class Scene:
         self.peers = Peers(self.node, root.nodes, root.ops, self.clock, self._peers_changed)
         self.handover = Handover(
             self.book, self.covers, self.weights, self.drained, self.bell, self.clock, self.journal,
-            peering=self.peering, dead=self.dead, names=self.names, deadline_s=self.vips.handover,
+            peering=self.peering, dead=self.dead, names=self.names, claimant=self.claimant, deadline_s=self.vips.handover,
         )  # fmt: skip
         self.lookout = Lookout(
             self.node, self.book, self.covers, self.bell, self.folder, self.clock, self.journal, alarms,
@@ -182,6 +182,14 @@ class Scene:
             if vip.held:
                 holders.append(view.name)
         return Peering(tuple(able), tuple(unable), tuple(unknown), "; ".join(whys), tuple(holders))
+
+    def claimant(self, name: str, since: float) -> str | None:
+        """The peer that has said since then that it holds a VIP."""
+        for view in self.peers.views.values():
+            vip = view.vips.get(name)
+            if vip is not None and vip.held and view.answered is not None and view.answered >= since:
+                return view.name
+        return None
 
     def heard(self, view: PeerView, now: float) -> bool:
         """Whether a peer answered lately."""

@@ -34,9 +34,10 @@ class Scene:
             page.held = True
         self.peering, self.dead, self.refusal = Peering(able=("edge-b",)), False, None  # type: tuple[Peering, bool, str | None]  # type: ignore[assignment]
         self.keepalived: Callable[[Page, int], None] = self.obeys
+        self.claims: str | None = None
         self.handover = Handover(
             self.book, self, self, self.drained, self.bell, self, self,  # type: ignore[arg-type]
-            peering=lambda _: self.peering, dead=lambda _: self.dead, names=lambda: {PEER: "edge-b"}, deadline_s=0.02,
+            peering=lambda _: self.peering, dead=lambda _: self.dead, names=lambda: {PEER: "edge-b"}, claimant=lambda name, since: self.claims, deadline_s=0.02,
         )  # fmt: skip
 
     def monotonic(self) -> float:
@@ -129,6 +130,16 @@ def test_nothing_is_touched_while_no_peer_could_take_it(scene: Scene, what: str)
     done = run(scene.handover.drain("dns", force=False) if what == "drain" else scene.handover.rebalance("dns"))
     assert (done.ok, done.code, scene.seen, scene.drained.names) == (False, 3, [], frozenset())
     assert "edge-b cannot take it" in done.why
+
+
+def test_a_peer_that_says_that_it_owns_it_is_enough_where_its_adverts_are_cut_off(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And the cover stays for longer: that peer tells the network only when it learns that it is alone."""
+    monkeypatch.setattr(handover, "BOTH_S", 0.03)
+    scene.keepalived, scene.claims = scene.alone, "edge-b"
+    done = asyncio.run(scene.handover.drain("dns", force=False))
+    assert done.ok, done.why
+    assert done.why.startswith("dns moved to edge-b after")
+    assert scene.seen == ["cover 192.0.2.50 eth0", "weight dns 300", "uncover 192.0.2.50"]
 
 
 def test_force_drains_all_the_same(scene: Scene) -> None:

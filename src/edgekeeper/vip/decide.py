@@ -96,7 +96,7 @@ def _covered(sight: Sight, covered: float) -> Decision:
             return Decision(Act.NOTHING, "it is held again; the cover stays for a moment")
         return Decision(Act.UNCOVER, "this node holds the VIP again")
     if peer_owns(sight) and sight.peer_new is not None and sight.peer_new >= SETTLE_S:
-        if sight.left is not None and sight.peer_new > sight.left + SETTLE_S and covered < BOTH_S:
+        if sight.left is not None and sight.peer_new > sight.left and covered < BOTH_S:
             return Decision(Act.NOTHING, "both nodes owned the VIP; clients that came here stay answered until the other one has told the network")
         return Decision(Act.UNCOVER, "a peer owns the VIP and has told the network")
     if covered >= sight.deadline_s:

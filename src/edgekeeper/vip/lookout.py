@@ -49,6 +49,7 @@ class Lookout:
         self._state_file = folder / "fifo" / "vip-state.json"
         self._fifo = folder / "fifo" / "vrrp.fifo"
         self._unread = 0.0
+        self._reader_seen = False
         self._doubt_at = 0.0
         self._left: dict[str, tuple[str, int, float]] = {}
         self._skipped = 0
@@ -169,7 +170,9 @@ class Lookout:
 
     def _look_at_reader(self) -> None:
         """keepalived does not start its reader again by itself; a reload does."""
-        if not self._running() or reads(self._fifo) is True:
+        running = self._running()
+        if not running or reads(self._fifo) is True:
+            self._reader_seen = running
             self._unread = 0.0
             self._alarms.set("FIFO reader", None)
             self._alarms.set("state file", None)
@@ -179,7 +182,8 @@ class Lookout:
         if self._unread >= ALARM_S:
             self._alarms.set("FIFO reader", f"nobody reads keepalived's FIFO {self._fifo}; who holds what is known from the kernel alone")
         self._unread += TICK_S
-        if self._unread >= UNREAD_S and self._clock.monotonic() >= self._doubt_at:
+        patience = UNREAD_S if self._reader_seen else ALARM_S  # after a start it is still on its way
+        if self._unread >= patience and self._clock.monotonic() >= self._doubt_at:
             self._doubt_at = self._clock.monotonic() + DOUBT_EVERY_S
             self._doubt("nobody reads keepalived's FIFO any more; a reload starts the reader anew")
 

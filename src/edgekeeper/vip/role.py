@@ -12,7 +12,9 @@ from pathlib import Path
 from edgekeeper.config.root import Root
 from edgekeeper.engines.keepalived import live
 from edgekeeper.engines.keepalived.dump import Dump
+from edgekeeper.engines.keepalived.hands import stranger
 from edgekeeper.engines.keepalived.logline import parse_log
+from edgekeeper.engines.keepalived.seat import Seat
 from edgekeeper.engines.keepalived.topology import Topology, build
 from edgekeeper.errors import EdgekeeperError, RefusedError, UsageError
 from edgekeeper.host.files import make_folder
@@ -40,6 +42,7 @@ FOLDER_MODE = 0o755
 """The script user must reach its own folder, and what the peers said."""
 LOOK_S = 0.5
 ASK_EVERY_S = 5.0
+STRANGERS_EVERY_S = 10.0
 DOUBT_EVERY_S = 30.0
 """Each reload begins a backup's wait for a silent owner anew (2.2.7 to 2.4.3), so none may follow the other for ever."""
 
@@ -85,6 +88,7 @@ class VipRole:
         self._watchers: list[asyncio.Task[None]] = []
         self._ask_at = 0.0
         self._doubt_at = 0.0
+        self._strangers_at = 0.0
 
     # what the runtime calls ---------------------------------------------------------------
 
@@ -221,6 +225,7 @@ class VipRole:
                 self.scene.rewrite(running)
             self.alarms.set("engine changed", exchanged("keepalived", binary, same=fingerprint(binary) == self._program))
             self._look_after_folder()
+            self._look_for_strangers()
             await self._fill_in()
             self.report.measure()
             await asyncio.sleep(LOOK_S)
@@ -239,6 +244,13 @@ class VipRole:
         if self.supervisor.state.running and self.clock.monotonic() >= self._doubt_at:
             self._doubt_at = self.clock.monotonic() + DOUBT_EVERY_S
             self.supervisor.doubt(f"{self.folder} was removed; a reload has keepalived look at its files anew")
+
+    def _look_for_strangers(self) -> None:
+        """A keepalived that somebody started beside ours would be refused at the next change only."""
+        now, serving = self.clock.monotonic(), self.crew.serving
+        if now >= self._strangers_at and serving is not None:
+            self._strangers_at = now + STRANGERS_EVERY_S
+            self.alarms.set("another keepalived", stranger(Seat(str(self.folder)), serving.process.pid))
 
     async def _fill_in(self) -> None:
         """keepalived tells changes only: after a renamed instance, or a run_dir that was wiped, it is asked what it holds."""

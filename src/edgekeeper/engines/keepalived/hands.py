@@ -42,7 +42,7 @@ class KeepalivedHands:
         """Why it would not hold what it should, or would do harm: keepalived's check knows neither addresses nor other keepalived."""
         topology: Topology = intent
         held = await asyncio.to_thread(addresses.held)
-        refusal = _stranger(seat, serving) or _keys(topology)
+        refusal = stranger(seat, serving) or _keys(topology)
         unable = await can_run(topology.script_user, [*topology.program, "--version"], RUN_S) if refusal is None else None
         if unable is not None:
             where = "install edgekeeper where that user can reach it, or name another one in vip.engine.script_user"
@@ -124,7 +124,7 @@ def _forget_the_dead(seat: Seat) -> None:
             file.unlink(missing_ok=True)
 
 
-def _stranger(seat: Seat, serving: int | None) -> str | None:
+def stranger(seat: Seat, serving: int | None) -> str | None:
     """A keepalived that is not ours: the same VRIDs twice on one machine, or a pid file that keeps ours from starting."""
     for pid in named("keepalived"):
         if pid == serving or not same_network(pid):

@@ -94,9 +94,14 @@ def test_what_is_asked_for_is_written_and_nothing_else(config: dict[str, Any], v
     found = read(text_of(of(root, node, FEATURES[version]), version))
     heads = [found[0] for found in found]
     names = [one["name"] for one in vip["vips"]]
+    first: list[tuple[dict[str, str], str]] = []  # who asks the same follows the first one's script
+    for one in vip["vips"]:
+        if one["probe"] != "none" and asked(one["probe"]) not in [words for words, _ in first]:
+            first.append((asked(one["probe"]), one["name"]))
+    own = {name for _, name in first}
     wanted = [["global_defs"]]
     for one in vip["vips"]:
-        script = [] if one["probe"] == "none" else [["vrrp_script", f"chk_{one['name']}"]]
+        script = [["vrrp_script", f"chk_{one['name']}"]] if one["name"] in own else []
         files = [["track_file", f"tf_{one['name']}"], ["track_file", f"hf_{one['name']}"]]
         wanted += [*files, *script, ["vrrp_instance", f"VI_{one['name']}"]]
     assert heads == wanted
@@ -130,7 +135,7 @@ def test_what_is_asked_for_is_written_and_nothing_else(config: dict[str, Any], v
             "unicast_fault_no_peer": [],
             "check_unicast_src": [],
         }
-        script = {} if one["probe"] == "none" else {"track_script": [[f"chk_{name}"]]}
+        script = {} if one["probe"] == "none" else {"track_script": [[f"chk_{next(by for words, by in first if words == asked(one['probe']))}"]]}
         assert nested == {
             "unicast_peer": [[config["nodes"][other][key]] for other in nodes if other != node],
             "virtual_ipaddress": [[one["address"], "dev", interface]],
@@ -139,7 +144,7 @@ def test_what_is_asked_for_is_written_and_nothing_else(config: dict[str, Any], v
         }
         for kind, file in (("tf", "weight"), ("hf", "health")):
             assert said(at["track_file", f"{kind}_{name}"]) == {"file": [f"{SEAT.folder}/{file}-{name}"], "weight": ["-1"], "init_file": ["0"]}
-        if script:
+        if name in own:
             lines = said(at["vrrp_script", f"chk_{name}"])
             called = lines["script"][0].split(" ")
             assert called[: len(PROGRAM) + 4] == [*PROGRAM, "vip", "probe", "--vip", name]

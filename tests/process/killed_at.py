@@ -18,8 +18,10 @@ from typing import Any
 from edgekeeper.engines.dnsdist import console, hands
 from edgekeeper.engines.haproxy import hands as haproxy_hands
 from edgekeeper.engines.haproxy.admin import Admin
-from edgekeeper.host import files, process, steer
+from edgekeeper.engines.keepalived import hands as keepalived_hands
+from edgekeeper.host import addresses, files, process, steer, sysctl
 from edgekeeper.supervise import crew, stage
+from edgekeeper.vip import cover, drained, weight
 
 GO, KILL_AT, STEPS = Path(os.environ["EK_GO"]), int(os.environ["EK_KILL_AT"]), Path(os.environ["EK_STEPS"])
 count = 0
@@ -68,6 +70,13 @@ for each, attribute in (
     (haproxy_hands.HaproxyHands, "reload"), (haproxy_hands.HaproxyHands, "preflight"),
 ):  # fmt: skip
     watched(each, attribute)
+
+if "vip" in sys.argv:
+    for each, attribute in (
+        (addresses, "add"), (addresses, "remove"), (sysctl, "set_arp_ignore"), (cover, "write_text"), (weight, "write_text"), (drained, "write_text"),
+        (process.Process, "signal"), (keepalived_hands.KeepalivedHands, "preflight"), (keepalived_hands.KeepalivedHands, "reload"),
+    ):  # fmt: skip
+        watched(each, attribute)
 
 
 class Counted(Admin):

@@ -26,7 +26,7 @@ from edgekeeper.errors import EdgekeeperError
 from edgekeeper.supervise.stage import Stage
 
 from .test_interruption import EVERY, WRAPPER
-from .vipnodes import DNS, PEER, SUITES, WEB, Pair, Pairs, pairs
+from .vipnodes import DNS, PEER, SCRIPT, SUITES, WEB, Pair, Pairs, pairs
 
 pytestmark = [pytest.mark.root, pytest.mark.engine]
 NODE, OTHER = PEER
@@ -51,9 +51,119 @@ def _drain(made: Pair) -> None:
 
 
 def _reload(made: Pair) -> None:
-    before = made.status(NODE)["engine"]["digest"]
-    for interval in (5, 6):  # the one that it is not
-        made.write(NODE, script={"interval": interval, "fall": 1, "rise": 1})
-        if before != _wanted(made):
-            break
+    made.write(NODE, script={**SCRIPT, "interval": 11 - _interval(made)})
     made.hup(NODE)
+
+
+def _stop(made: Pair) -> None:
+    made.runs[NODE].send_signal(signal.SIGTERM)
+
+
+def _drained(made: Pair) -> bool:
+    row = made.rows(NODE).get("dns", {})
+    return row.get("drained") is True and not row["shadow"] and not row["held"]
+
+
+def _reloaded(made: Pair) -> bool:
+    decision = made.status(NODE).get("last_decision", "")
+    return f"interval {_interval(made)}\n" in _current(made)[1] and any(word in decision for word in ("is in force", "unchanged"))
+
+
+def _stopped(made: Pair) -> bool:
+    return made.runs[NODE].poll() is not None
+
+
+SCENARIOS: dict[str, tuple[Callable[[Pair], None], Callable[[Pair], bool]]] = {
+    "drain": (_drain, _drained),
+    "reload": (_reload, _reloaded),
+    "stop": (_stop, _stopped),
+}
+
+
+def _interval(made: Pair) -> int:
+    return int(json.loads(made.config(NODE).read_text())["vip"]["script"]["interval"])
+
+
+def _current(made: Pair) -> tuple[Stage, str]:
+    stage = Stage(made.home(NODE) / "state" / "vip", readonly=True)
+    return stage, (stage.current_path / "keepalived.conf").read_text()
+
+
+def _files_belong_together(made: Pair) -> None:
+    stage, _ = _current(made)
+    link = stage.current_path.readlink()
+    assert stage.read(link.name) is not None, f"{link} is damaged"
+    told = subprocess.run([made.binary, "--version"], capture_output=True, text=True, check=True, timeout=10)
+    engine = KeepalivedEngine(parse(told.stdout + told.stderr), str(made.binary))
+    argv = made.net.argv(NODE, list(engine.check_argv(str(stage.current_path))))
+    checked = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=20)
+    assert engine.judge(checked.returncode, checked.stdout + checked.stderr) is None
+
+
+def _start(made: Pair, kill_at: int) -> Path:
+    """A supervisor that kills itself at this step, counted from when the file exists; where it writes its steps."""
+    mark = made.home(NODE) / f"go-{time.monotonic_ns()}"
+    made.run(NODE, wrapper=WRAPPER, env={"EK_GO": str(mark), "EK_KILL_AT": str(kill_at), "EK_STEPS": f"{mark}.steps"})
+    return mark
+
+
+def _ready(made: Pair) -> None:
+    """The node owns the VIP and could hand it over."""
+    if made.until(lambda: made.rows(NODE).get("dns"), f"{NODE} tells its status")["drained"]:
+        made.ask(NODE, "undrain", "dns")
+    made.until(made.settled, "both nodes stand")
+    if made.owner() != NODE:
+        made.until(lambda: made.believes_able(OTHER), f"{OTHER} has heard that {NODE} could take it")
+        assert made.ask(OTHER, "rebalance", "dns")[0]["ok"]
+        made.until(made.settled, f"{NODE} owns it")
+    made.until(lambda: made.believes_able(NODE), f"{NODE} has heard that {OTHER} could take it")
+
+
+def _healed(made: Pair) -> bool:
+    """Whether nothing of an interruption is left."""
+    status = made.status(NODE)
+    rows = {row["name"]: row for row in status.get("vips", ())}
+    if set(rows) != {"dns", "web"} or status["alarms"] or not status["engine"]["running"]:
+        return False
+    weighed = all(row["state"] == "FAULT" and row["weight"] == 300 if row["drained"] else row["weight"] <= 2 for row in rows.values())
+    one_each = all(len(made.holders(ip)) == 1 for ip in (DNS, WEB))
+    clean = not made.covers(NODE) and made.arp_ignore(NODE) == 0 and not any(row["shadow"] for row in rows.values())
+    record = json.loads((made.role(NODE) / "engine.json").read_text())
+    return weighed and one_each and clean and not record["applying"] and record["serving"] is not None
+
+
+def _told(made: Pair, name: str, offset: int) -> None:
+    act, done = SCENARIOS[name]
+    made.end(NODE, signal.SIGQUIT)
+    mark = _start(made, 0)
+    _ready(made)
+    mark.touch()
+    act(made)
+    made.until(lambda: done(made), f"the undisturbed {name} is done")
+    steps = Path(f"{mark}.steps").read_text().splitlines()
+    assert len(steps) > 8, steps
+    if name != "stop":
+        made.end(NODE, signal.SIGQUIT)
+    numbers = range(1 + offset, len(steps) + 1, EVERY)
+    mark = _start(made, numbers[0])
+    for number, after in zip(numbers, [*numbers[1:], 0], strict=True):
+        where = f"{name} of keepalived {made.version} killed at {steps[number - 1]}"
+        _ready(made)
+        with made.load() as load:
+            mark.touch()
+            act(made)
+            assert made.runs[NODE].wait(20) == -signal.SIGKILL, f"{where}\n{made.all_said()}"
+            _files_belong_together(made)
+            mark = _start(made, after)
+            made.until(lambda: _healed(made), f"{where}: nothing of it is left", WITHIN_S)
+            if name == "reload":
+                made.until(lambda: done(made), f"{where}: the next supervisor brings the change into force")
+        _files_belong_together(made)
+        assert load.lost == [], f"{where}\n{made.all_said()}"
+        print(where, file=sys.stderr)  # noqa: T201 - seen when it fails, or with -s
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_a_killed_supervisor_leaves_nothing_that_the_next_one_does_not_mend(both: Pairs, name: str) -> None:
+    both.each(lambda made: _told(made, name, list(SUITES).index(made.version) * EVERY // 2))

@@ -37,6 +37,8 @@ SPARE = NODES[2]
 PEER = dict(zip(NODES[:2], (NODES[1], NODES[0]), strict=True))
 """The other one of the two."""
 
+SCRIPT = {"interval": 5, "fall": 1, "rise": 1}
+"""Seldom: each look starts a Python."""
 LOW = 252
 """A settled owner of two announces so much: lower than what either has by its config."""
 
@@ -54,7 +56,7 @@ def document(node: str, home: Path, vips: list[dict[str, Any]], binary: Path | s
         "interface": "eth0",
         "advert": "100ms",
         "debounce": "50ms",
-        "script": {"interval": 5, "fall": 1, "rise": 1},
+        "script": SCRIPT,
         "budget": "10s",
         "engine": {"binary": str(binary), "script_user": "root"},
         "vips": vips,

@@ -257,12 +257,21 @@ class Scene:
             return
         count = max(len(self.root.nodes), len(instance.peers) + 1)
         low = settled_weight(instance.priority, self.vips.base - self.vips.step * (count - 1), nopreempt=instance.preempt is False)
-        settled = page.held and now - (page.held_since or now) > 3 * instance.advert_s and name not in self._contested
+        settled = page.held and name not in self._contested and self._agreed(page, now)
         wanted = low if settled else Weight.SERVING
         said = self.weights.read(name)
         if said != wanted and said in (Weight.SERVING, low, page.low):  # anything else is somebody else's word
             self._weigh(name, wanted)
             page.low = wanted
+
+    def _agreed(self, page: Page, now: float) -> bool:
+        """Whether every peer has been heard since this node became the owner; of those that cannot be asked, whether three adverts have passed."""
+        since = page.held_since if page.held_since is not None else now
+        deaf = any(self.root.nodes[name].ops is None for name in self.peers.views)
+        if (deaf or not self.peers.views) and now - since <= 3 * page.instance.advert_s:
+            return False
+        asked = [view for name, view in self.peers.views.items() if self.root.nodes[name].ops is not None]
+        return all(view.answered is not None and view.answered > since and self.heard(view, now) for view in asked)
 
     def _weigh(self, name: str, weight: int) -> None:
         try:

@@ -9,7 +9,7 @@ import typer
 from edgekeeper.cli.context import settings
 from edgekeeper.cli.output import complain, say, say_block
 from edgekeeper.cli.vip_owner import owner
-from edgekeeper.errors import UsageError
+from edgekeeper.errors import AbortedError, UsageError
 
 app = typer.Typer(help="keepalived under supervision: hand-overs that lose nothing, and the truth about who holds a VIP.")
 app.command()(owner)
@@ -104,7 +104,11 @@ def _ask(ctx: typer.Context, what: str, vips: list[str], *, force: bool = False)
     assert root.vip is not None  # noqa: S101 - load_role has checked it
     deadline = _MARGIN_S + max(1, len(vips)) * 3 * root.vip.handover
     request = {"do": what, "vips": vips, "force": force}
-    said = asyncio.run(ask(Path(root.run_dir) / "vip" / SOCKET, request, deadline))
+    try:
+        said = asyncio.run(ask(Path(root.run_dir) / "vip" / SOCKET, request, deadline))
+    except KeyboardInterrupt:
+        msg = f"interrupted; the supervisor carries on with the {what}, `edgekeeper vip owner` and `edgekeeper history --role vip` show how it ends"
+        raise AbortedError(msg) from None
     code = 0
     for done in said.get("done", []):
         (say if done.get("ok") else complain)(str(done.get("why")))

@@ -76,6 +76,10 @@ class Prober:
             self.patients[vip.name] = patient
             self._say(vip.name, patient)
 
+    def keep_only(self, names: set[str]) -> None:
+        """These VIPs are left; the others' services are asked no more."""
+        self.patients = {name: patient for name, patient in self.patients.items() if name in names}
+
     def close(self) -> None:
         """Let the threads go; one that still asks ends by its own deadline."""
         self._pool.shutdown(wait=False, cancel_futures=True)

@@ -62,7 +62,7 @@ class VipRole:
 
     def __init__(self, root: Root, ground: Ground, *, build: Build) -> None:
         assert root.vip is not None  # noqa: S101 - the command has checked it
-        self.root = root
+        self.root = self._started = root
         self.vips = root.vip
         self.node = ground.node
         self.folder = ground.run_dir
@@ -102,7 +102,7 @@ class VipRole:
 
     def reload(self, fresh: Root | EdgekeeperError) -> None:
         """Take another config; with a mistake in it, the one before stays."""
-        root = accepted("vip", self.root, fresh, self.alarms, self.journal, self._refusal)
+        root = accepted("vip", self._started, fresh, self.alarms, self.journal, self._refusal)
         if root is None or root.vip is None:
             return
         self.root, self.vips = root, root.vip
@@ -206,6 +206,7 @@ class VipRole:
             yield
         finally:
             if step is Step.STOP:
+                pages += [page for page in scene.book.pages.values() if page.covered_at is not None and page not in pages]  # a drain was under way
                 await scene.handover.settle(pages, began, min(STOP_WAIT_S, self.vips.handover))
             elif step is Step.RELOAD:
                 scene.lookout.reread()

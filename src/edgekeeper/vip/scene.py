@@ -101,6 +101,7 @@ class Scene:
             if page.covered_at is not None and (page.instance.ip, page.instance.interface) not in kept:
                 self.covers.take(page.instance.ip)  # nobody will look after it any more
         self.book.rewrite(topology.instances)
+        self.prober.keep_only({i.name for i in topology.instances} | {v.name for v in self.vips.vips})
         now = self.clock.monotonic()
         if first:
             for ip in self.covers.found([i.ip for i in topology.instances]):
@@ -113,8 +114,10 @@ class Scene:
         """Another config."""
         assert root.vip is not None  # noqa: S101 - the caller has checked it
         gone = {v.name for v in self.vips.vips} - {v.name for v in root.vip.vips}
+        new = {v.name for v in root.vip.vips}
+        held = tuple(v for v in self.vips.vips if v.name in self.book.pages and v.name not in new)  # until keepalived has them no more
         self.root, self.vips = root, root.vip
-        self.prober.rewrite(root.vip.vips, root.vip.prober)
+        self.prober.rewrite((*root.vip.vips, *held), root.vip.prober)
         self.peers.rewrite(root.nodes, root.ops)
         self.handover.deadline_s = self.lookout.deadline_s = root.vip.handover
         for name in gone:

@@ -119,6 +119,13 @@ def _ready(made: Pair) -> None:
     made.until(lambda: made.believes_able(NODE), f"{NODE} has heard that {OTHER} could take it")
 
 
+def _over(made: Pair, done: Callable[[Pair], bool], mark: Path, number: int) -> bool:
+    """Whether it has killed itself, or was done in fewer steps than the undisturbed one: a wait that came to nothing has none."""
+    if made.runs[NODE].poll() is not None:
+        return True
+    return done(made) and len(Path(f"{mark}.steps").read_text().splitlines()) < number
+
+
 def _healed(made: Pair) -> bool:
     """Whether nothing of an interruption is left."""
     status = made.status(NODE)
@@ -152,7 +159,9 @@ def _told(made: Pair, name: str, offset: int) -> None:
         with made.load() as load:
             mark.touch()
             act(made)
-            assert made.runs[NODE].wait(20) == -signal.SIGKILL, f"{where}\n{made.all_said()}"
+            made.until(lambda mark=mark, number=number: _over(made, done, mark, number), f"{where}: it is")
+            made.runs[NODE].kill()
+            assert made.runs[NODE].wait(10) in (-signal.SIGKILL, 0 if name == "stop" else -signal.SIGKILL), f"{where}\n{made.all_said()}"
             _files_belong_together(made)
             mark = _start(made, after)
             made.until(lambda: _healed(made), f"{where}: nothing of it is left", WITHIN_S)

@@ -218,7 +218,10 @@ def test_a_wiped_run_dir_comes_back_and_nothing_moves(both: Pairs) -> None:
         family = made.family(node)
         with made.load() as load:
             shutil.rmtree(made.role(node).parent, ignore_errors=True)  # some of it is there again before it has ended
-            made.until(lambda: _whole(made, node), f"all is back but {list(made.role(node).rglob('*'))}")
+            try:
+                made.until(lambda: not _missing(made, node), "all is back")
+            except AssertionError as err:
+                raise AssertionError(f"{_missing(made, node)}: {err}") from None
             made.rest()
         nothing_moved(made, since)
         assert load.lost == []
@@ -244,8 +247,9 @@ def test_beside_a_strange_keepalived_nothing_starts_and_its_pid_is_told(both: Pa
         made.write(SPARE)
         config = made.home(SPARE) / "strange.conf"
         config.write_text(STRANGER)
-        argv = [made.binary, "--dont-fork", "--vrrp", f"--use-file={config}", *(f"--{of}pid={config}.{of}pid" for of in ("", "vrrp_"))]
-        stranger = subprocess.Popen(made.net.argv(SPARE, [str(word) for word in argv]), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        argv = [made.binary, "--dont-fork", "--log-console", "--vrrp", f"--use-file={config}", *(f"--{of}pid={config}.{of}pid" for of in ("", "vrrp_"))]
+        with (made.home(SPARE) / "log").open("ab") as log:
+            stranger = subprocess.Popen(made.net.argv(SPARE, [str(word) for word in argv]), stdout=log, stderr=log)
         try:
             made.until(lambda: len(made.family(SPARE)) == 2, "it runs")
             family = made.family(SPARE)
@@ -302,8 +306,10 @@ def _states(made: Pair, name: str) -> set[str]:
     return {made.rows(node).get(name, {}).get("state", "") for node in PEER}
 
 
-def _whole(made: Pair, node: str) -> bool:
+def _missing(made: Pair, node: str) -> list[str]:
+    """What is not there again of a run_dir that was wiped."""
     folder = made.role(node)
     wanted = [f"{kind}-{vip}" for kind in ("weight", "health") for vip in ("dns", "web")]
-    there = all((folder / name).exists() for name in (*wanted, "peers.json", "engine.json", "control.sock"))
-    return there and made.told(node).get("dns", {}).get("state") == "MASTER" and len(made.readers(node)) == 1
+    gone = [name for name in (*wanted, "peers.json", "engine.json", "control.sock") if not (folder / name).exists()]
+    told, readers = made.told(node).get("dns", {}).get("state"), len(made.readers(node))
+    return gone + ([f"the state file says {told}"] if told != "MASTER" else []) + ([f"{readers} readers"] if readers != 1 else [])

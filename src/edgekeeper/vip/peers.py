@@ -120,10 +120,10 @@ class Peers:
     def _failed(self, name: str, why: str | None) -> None:
         """It could not be asked, or has not said anything; what it said before stays, and becomes old."""
         view = self.views.get(name)
-        if why is None or view is None or view.why == why or (_SILENCE in view.why and _SILENCE in why):
-            return  # refused, unreachable, silent: a cut shows in turns as each, and is news once
+        if why is None or view is None or view.why == why:
+            return
         self.views[name] = replace(view, why=why)
-        self._tell(news=True)
+        self._tell(news=not (_SILENCE in view.why and _SILENCE in why))  # refused, unreachable, silent: a cut shows in turns as each, and is news once
 
     def _tell(self, *, news: bool) -> None:
         now = self._clock.monotonic()

@@ -262,7 +262,7 @@ WORDS = st.sampled_from(["dns", "listen", "members", "static", "acl", "health", 
 YAMLISH = st.lists(WORDS | st.sampled_from([": ", ":\n  ", "- ", "\n", "[", "]", "{", "}", ", ", "#", "|\n", "\t", "? "]), max_size=30).map("".join)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(YAMLISH | st.text(max_size=80))
 def test_no_text_makes_anything_but_a_config_or_a_config_error(text: str) -> None:
     assert all(line.isprintable() for line in str(refusal(text) or "").split("\n"))
@@ -278,7 +278,7 @@ TREES = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=75, deadline=None)
 @given(TREES)
 def test_no_tree_makes_anything_but_a_config_or_mistakes_with_places_inside_the_file(tree: object) -> None:
     text = json.dumps(tree, indent=1)
@@ -288,7 +288,7 @@ def test_no_tree_makes_anything_but_a_config_or_mistakes_with_places_inside_the_
         assert not mistake.line or 1 <= mistake.column <= len(rows[mistake.line - 1]) + 1
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(raw=st.binary(max_size=60))
 def test_no_bytes_make_anything_but_a_config_or_a_config_error(raw: bytes) -> None:
     with contextlib.suppress(ConfigError):

@@ -78,7 +78,7 @@ def test_two_members_cannot_share_a_name_or_an_address() -> None:
     ]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(st.text(max_size=60) | st.text(max_size=40).map(lambda text: f"members: [{text}]"))
 def test_no_text_makes_anything_but_entries_or_a_config_error(text: str) -> None:
     with contextlib.suppress(ConfigError):

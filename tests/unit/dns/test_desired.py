@@ -103,7 +103,7 @@ addresses = st.sets(st.sampled_from([m.address for m in ALL]))
 names = st.sets(st.sampled_from([*(m.name for m in ALL), *(m.address for m in ALL), "nobody"]))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=75, deadline=None)
 @given(st.sets(st.sampled_from(ALL), min_size=1), names, addresses)
 def test_the_edge_is_never_without_members_unless_a_person_forced_it(members: set[Member], drained: set[str], resting: set[str]) -> None:
     everyone = tuple(sorted(members))
@@ -120,7 +120,7 @@ def test_the_edge_is_never_without_members_unless_a_person_forced_it(members: se
 observations = st.builds(Observation, st.sampled_from([None, "NOERROR", "REFUSED", "SERVFAIL"]), st.sampled_from([None, "ns-a", "ns-a draining"]))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.lists(observations, max_size=30))
 def test_one_answer_never_moves_a_member_and_two_always_do(answers: list[Observation]) -> None:
     heard = Heard({})

@@ -64,7 +64,7 @@ def test_what_a_member_writes_is_what_is_read(zones: dict[str, int | None]) -> N
     assert parse_zones(answer(*({"name": name, "serial": serial} for name, serial in zones.items()))) == zones
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.sets(names), st.lists(st.dictionaries(names, serials), max_size=4))
 def test_the_union_has_every_zone_once_with_the_highest_serial(static: set[str], told: list[dict[str, int | None]]) -> None:
     merged = merge(static, told)
@@ -73,7 +73,7 @@ def test_the_union_has_every_zone_once_with_the_highest_serial(static: set[str],
         assert serial == max((t[zone] for t in told if t.get(zone) is not None), default=None)  # type: ignore[type-var]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.dictionaries(names, serials), st.dictionaries(names, serials))
 def test_only_a_known_serial_that_became_another_known_one_is_a_change(before: dict[str, int | None], after: dict[str, int | None]) -> None:
     changed = changed_serials(before, after)

@@ -65,7 +65,7 @@ def test_the_time_that_is_left_to_hold() -> None:
 snapshots = st.lists(st.sampled_from("abcdef"), max_size=6).map(lambda names: some(*set(names)))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=75, deadline=None)
 @given(snapshots, st.lists(st.tuples(snapshots, st.booleans(), st.floats(0.1, 8)), max_size=20))
 def test_the_members_are_the_set_before_or_the_whole_new_one_and_a_loss_is_held_for_so_long_only(
     first: tuple[Member, ...], views: list[tuple[tuple[Member, ...], bool, float]]

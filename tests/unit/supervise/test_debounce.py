@@ -34,7 +34,7 @@ def test_without_debounce_everything_acts_at_once() -> None:
     assert due_in(noticed(acted(Debounce(0), 100), 100), 100) == 0
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=75, deadline=None)
 @given(st.floats(0, 10), st.lists(st.tuples(st.floats(0.001, 3), st.booleans()), max_size=40))
 def test_no_change_waits_longer_than_the_maximum_and_none_is_forgotten(maximum: float, steps: list[tuple[float, bool]]) -> None:
     """Time passes in steps; a change may be noticed in each. Whoever acts when it is due is never late."""

@@ -234,7 +234,7 @@ wishes = st.one_of(
 )
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(st.data(), st.lists(wishes, max_size=25))
 def test_invariants(data: st.DataObject, wanted: list[Event]) -> None:
     """A world that carries the commands out, with refusals and failures anywhere."""

@@ -17,7 +17,7 @@ sights = st.builds(
 )  # fmt: skip
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(sights)
 def test_whatever_is_seen(sight: Sight) -> None:
     found = decide(sight)

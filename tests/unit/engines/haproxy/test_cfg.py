@@ -134,7 +134,7 @@ global defaults frontend backend listen server server-template default-server op
 WORDS = st.sampled_from(_SAID.split())
 
 
-@settings(max_examples=100)
+@settings(max_examples=60)
 @given(st.lists(st.lists(WORDS, max_size=6), max_size=12), st.text(max_size=20))
 def test_nothing_in_a_file_raises(lines: list[list[str]], junk: str) -> None:
     text = "\n".join([*(" ".join(line) for line in lines), junk, "backend b", f"server {junk} {junk} check"])

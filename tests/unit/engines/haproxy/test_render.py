@@ -80,7 +80,7 @@ def test_every_golden_file_has_its_case() -> None:
     assert {path.stem for path in RENDERED.glob("*.cfg")} == set(CASES)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(configs(), st.booleans())
 def test_what_is_asked_for_is_written_and_nothing_else(config: tuple[list[dict[str, object]], list[list[Member]]], stats: bool) -> None:
     wanted = made(*config, [18001, 18002, 18003], **({"stats": "127.0.0.1:8404"} if stats else {}))

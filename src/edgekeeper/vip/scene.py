@@ -291,7 +291,7 @@ class Scene:
 
     def _alarm(self, now: float) -> None:
         unheard = [v for v in self.peers.views.values() if not self.heard(v, now) and self.root.nodes[v.name].ops is not None]
-        told = f"{', '.join(v.name for v in unheard)} cannot be heard and may own any VIP too: {unheard[0].why}" if unheard else None
+        told = f"{', '.join(v.name for v in unheard)} cannot be heard and may own any VIP too; `edgekeeper vip owner` says why" if unheard else None
         self.alarms.set("unheard", told)
         for name, page in self.book.pages.items():
             self._settle(page, contested=bool(unheard))

@@ -33,6 +33,8 @@ from edgekeeper.vip.prober import Prober
 from edgekeeper.vip.weight import TrackFile, Weight
 
 TICK_S = 0.5
+LOOK_EVERY = 10
+"""Ticks between two looks at a track file that should say what it says."""
 GAP_S = 1.5
 """A timer of our own that was late by so much means that this node, or this process, was frozen."""
 EVENT_DEADLINE_S = 10.0
@@ -71,6 +73,7 @@ class Scene:
         self._yielding: dict[str, asyncio.Task[None]] = {}
         self._events: set[asyncio.Task[None]] = set()
         self._contested: set[str] = set()
+        self._ticks = 0
 
     # the role's side ----------------------------------------------------------------------
 
@@ -213,6 +216,7 @@ class Scene:
             now = loop.time()
             gap = now - before - TICK_S
             before = now
+            self._ticks += 1
             if gap >= GAP_S:
                 self._after_gap(gap)
             self._alarm(self.clock.monotonic())
@@ -262,9 +266,12 @@ class Scene:
         low = settled_weight(instance.priority, self.vips.base - self.vips.step * (count - 1), nopreempt=instance.preempt is False)
         settled = page.held and name not in self._contested and self._agreed(page, now)
         wanted = low if settled else Weight.SERVING
+        if wanted == page.low and self._ticks % LOOK_EVERY:
+            return
         said = self.weights.read(name)
-        if said != wanted and said in (Weight.SERVING, low, page.low):  # anything else is somebody else's word
-            self._weigh(name, wanted)
+        if said in (Weight.SERVING, low, page.low):  # anything else is somebody else's word
+            if said != wanted:
+                self._weigh(name, wanted)
             page.low = wanted
 
     def _agreed(self, page: Page, now: float) -> bool:

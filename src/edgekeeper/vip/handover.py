@@ -74,6 +74,8 @@ class Handover:
                 return self._told(name, await self._let_go(page, keep=True))
             except EdgekeeperError as err:
                 with contextlib.suppress(EdgekeeperError):
+                    self._weights.write(name, Weight.SERVING)  # what is not remembered must not last
+                with contextlib.suppress(EdgekeeperError):
                     self._drained.set(name, drained=False)
                 return self._told(name, Done(False, f"{name} was not drained: {err}", 5))
 

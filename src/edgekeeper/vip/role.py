@@ -238,6 +238,7 @@ class VipRole:
         try:
             self._prepare()
             self.scene.restore()
+            self.scene.lookout.write_down()  # before another reader comes: a reload tells it BACKUP_PRIORITY of an owner, and no state (2.2.7, 2.3.4)
         except EdgekeeperError as err:
             self.alarms.set("folder", f"{self.folder} was removed and cannot be made anew: {err}")
             return

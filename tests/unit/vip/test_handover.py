@@ -187,8 +187,21 @@ def test_a_weight_that_cannot_be_written_leaves_no_cover(scene: Scene) -> None:
     done = run(scene.handover.drain("dns", force=False))
     assert (done.ok, done.code) == (False, 5)
     assert "no space left" in done.why
-    assert scene.seen[-1] == f"uncover {IP}"
+    assert scene.seen[-2:] == [f"uncover {IP}", "weight dns 0"]
     assert not scene.page.busy
+
+
+def test_a_drain_that_cannot_be_remembered_does_not_last(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its weight alone would keep the node in FAULT with nobody knowing why."""
+
+    def full(*_: Any, **__: Any) -> None:
+        msg = "no space left"
+        raise StepFailedError(msg)
+
+    monkeypatch.setattr(scene.drained, "set", full)
+    done = run(scene.handover.drain("dns", force=False))
+    assert (done.ok, done.code) == (False, 5)
+    assert scene.seen[-1] == "weight dns 0"
 
 
 def test_one_vip_at_a_time(scene: Scene) -> None:

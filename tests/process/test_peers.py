@@ -148,7 +148,8 @@ def test_a_node_that_is_cut_or_freezes_is_unheard_within_two_seconds_and_heard_a
                 await until(lambda: time.monotonic() - a.told[-1] > 0.8, 2.0)  # nothing is new, and nobody answers
                 await until(lambda: time.monotonic() - a.told[-1] < 0.1, 1.0)  # and still it is said that somebody asks
                 await asyncio.sleep(1.1)
-                assert peers.views["edge-b"].why == why  # that it is refused and then silent is one piece of news, not one each second
+                assert why != peers.views["edge-b"].why  # the reason is that of now; that it is another one is no news, see above
+                assert "did not answer in full" in peers.views["edge-b"].why
             b.start()
             assert await until(lambda: heard(peers.views["edge-b"], time.monotonic()) == "ok") < SOON_S
 

@@ -82,6 +82,7 @@ class Event(StrEnum):
     VIP_UNCOVERED = "vip.uncovered", "A cover, or an address that a dead keepalived left behind, was taken away."
     VIP_COVER_STUCK = "vip.cover_stuck", "A cover could not be taken away."
     VIP_YIELDED = "vip.yielded", "A node that was frozen gives up a VIP that a peer owns since."
+    VIP_ANNOUNCED = "vip.announced", "An owner whose VIP was contested tells the network that it stays the owner."
     VIP_HEALTH_CHANGED = "vip.health_changed", "The service behind a VIP has failed or recovered by edgekeeper's own look."
     VIP_EVENT_DROPPED = "vip.event_dropped", "Somebody who wants to know of changed owners does not read them; the oldest are dropped until it does."
     VIP_FIFO_READING = "vip.fifo_reading", "keepalived's transitions are read from its FIFO."

@@ -7,6 +7,7 @@ keepalived take the steps in turns, beside each other; with ``EK_INTERRUPT_EVERY
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import os
@@ -20,8 +21,11 @@ from pathlib import Path
 
 import pytest
 
+from edgekeeper.engines.keepalived.dump import Dump
 from edgekeeper.engines.keepalived.engine import KeepalivedEngine
 from edgekeeper.engines.keepalived.features import parse
+from edgekeeper.engines.keepalived.hands import KeepalivedHands
+from edgekeeper.engines.keepalived.seat import Seat
 from edgekeeper.errors import EdgekeeperError
 from edgekeeper.supervise.stage import Stage
 
@@ -30,6 +34,8 @@ from .vipnodes import DNS, PEER, SCRIPT, SUITES, WEB, Pair, Pairs, pairs
 
 pytestmark = [pytest.mark.root, pytest.mark.engine]
 NODE, OTHER = PEER
+FIRST = 3
+"""Where few steps are tried: with it the one between a drain's weight and its record is among them."""
 WITHIN_S = 5.0
 """From the start of the next supervisor until nothing of the interruption is left."""
 
@@ -65,8 +71,12 @@ def _drained(made: Pair) -> bool:
 
 
 def _reloaded(made: Pair) -> bool:
-    decision = made.status(NODE).get("last_decision", "")
-    return f"interval {_interval(made)}\n" in _current(made)[1] and any(word in decision for word in ("is in force", "unchanged"))
+    """Whether the change is in force: said, on disk, and held by keepalived itself."""
+    status, folder = made.status(NODE), str(made.role(NODE))
+    if not any(word in status.get("last_decision", "") for word in ("is in force", "unchanged")) or f"interval {_interval(made)}\n" not in _current(made)[1]:
+        return False
+    held = asyncio.run(KeepalivedHands(folder).ask(Seat(folder), status["engine"]["pid"]))
+    return isinstance(held, Dump) and f"Interval = {_interval(made)} sec" in (Path(Seat(folder).dumps) / "keepalived.data").read_text()
 
 
 def _stopped(made: Pair) -> bool:
@@ -152,7 +162,7 @@ def _told(made: Pair, name: str) -> None:
     if name != "stop":
         made.end(NODE, signal.SIGQUIT)
     turn, turns = (list(SUITES).index(made.version), len(SUITES)) if EVERY > 1 else (0, 1)
-    numbers = range(1 + turn * EVERY, len(steps) + 1, EVERY * turns)
+    numbers = range(min(EVERY, FIRST) + turn * EVERY, len(steps) + 1, EVERY * turns)
     mark = _start(made, numbers[0])
     for number, after in zip(numbers, [*numbers[1:], 0], strict=True):
         where = f"{name} of keepalived {made.version} killed at {steps[number - 1]}"

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from edgekeeper.cli.context import settings
-from edgekeeper.cli.output import Format, complain, say, say_block, say_json, table
+from edgekeeper.cli.output import Format, complain, say, say_json, table
 from edgekeeper.errors import UsageError
 
 app = typer.Typer(help="dnsdist under supervision.")
@@ -28,28 +28,12 @@ def render(
     """
     import asyncio
 
+    from edgekeeper.cli.rendered import show
     from edgekeeper.dns.preview import preview
 
     loaded = settings(ctx).load_role("dns")
     found = asyncio.run(preview(loaded.root, ask=ask))
-    for note in found.notes:
-        complain(f"note: {note}")
-    if directory is None:
-        for name, text in found.files.items():
-            say(f"# {name}")
-            say_block(text)
-    else:
-        from edgekeeper.host.files import make_folder, write_text
-
-        folder = make_folder(directory, ours=False)
-        for name, text in found.files.items():
-            write_text(folder / name, text)
-        say(f"{', '.join(found.files)} written to {folder} (they hold credentials: mode 0600)")
-    if found.refusal is not None:
-        msg = f"{found.refusal}; nothing was changed"
-        raise UsageError(msg)
-    if ask:
-        complain(f"dnsdist {found.version} accepts it")
+    show(found, "dnsdist", directory, asked=ask, heads=True, credentials=True)
 
 
 @app.command()

@@ -10,8 +10,6 @@ from edgekeeper.cli.audit import audit
 from edgekeeper.cli.context import settings
 from edgekeeper.cli.lb_guard import guard
 from edgekeeper.cli.lb_sessions import sessions
-from edgekeeper.cli.output import complain, say, say_block
-from edgekeeper.errors import UsageError
 
 app = typer.Typer(help="HAProxy under supervision, and no client left on a dead server.")
 app.command()(audit)
@@ -28,25 +26,12 @@ def render(
     """Render haproxy.cfg from the config and what the sources say now; nothing that runs is touched."""
     import asyncio
 
+    from edgekeeper.cli.rendered import show
     from edgekeeper.lb.preview import preview
 
     loaded = settings(ctx).load_role("lb")
     found = asyncio.run(preview(loaded.root, ask=ask))
-    for note in found.notes:
-        complain(f"note: {note}")
-    for name, text in found.files.items():
-        if directory is None:
-            say_block(text)
-        else:
-            from edgekeeper.host.files import make_folder, write_text
-
-            write_text(make_folder(directory, ours=False) / name, text)
-            say(f"{name} written to {directory}")
-    if found.refusal is not None:
-        msg = f"{found.refusal}; nothing was changed"
-        raise UsageError(msg)
-    if ask:
-        complain(f"HAProxy {found.version} accepts it")
+    show(found, "HAProxy", directory, asked=ask)
 
 
 @app.command()

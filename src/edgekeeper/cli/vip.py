@@ -9,7 +9,7 @@ import typer
 from edgekeeper.cli.context import settings
 from edgekeeper.cli.output import complain, say, say_block
 from edgekeeper.cli.vip_owner import owner
-from edgekeeper.errors import AbortedError, UsageError
+from edgekeeper.errors import AbortedError
 
 app = typer.Typer(help="keepalived under supervision: hand-overs that lose nothing, and the truth about who holds a VIP.")
 app.command()(owner)
@@ -35,26 +35,11 @@ def render(
 
         say_block(service_patch(loaded.root.vip.provider, loaded.root.vip.vips))
         return
+    from edgekeeper.cli.rendered import show
     from edgekeeper.vip.preview import preview
 
     found = asyncio.run(preview(loaded.root, chosen.this_node(loaded), ask=ask))
-    for note in found.notes:
-        complain(f"note: {note}")
-    for name, text in found.files.items():
-        if directory is None:
-            if len(found.files) > 1:
-                say(f"# {name}")
-            say_block(text)
-        else:
-            from edgekeeper.host.files import make_folder, write_text
-
-            write_text(make_folder(directory, ours=False) / name, text)
-            say(f"{name} written to {directory}")
-    if found.refusal is not None:
-        msg = f"{found.refusal}; nothing was changed"
-        raise UsageError(msg)
-    if ask:
-        complain(f"keepalived {found.version} accepts it")
+    show(found, "keepalived", directory, asked=ask, heads=len(found.files) > 1)
 
 
 @app.command()

@@ -11,7 +11,7 @@ from pathlib import Path
 from edgekeeper.config.dns import Dns
 from edgekeeper.config.root import Root
 from edgekeeper.config.secret import SecretSource
-from edgekeeper.dns.build import ask, detect
+from edgekeeper.dns.build import detect
 from edgekeeper.engines.dnsdist import certificates
 from edgekeeper.engines.dnsdist import seat as dnsdist_seat
 from edgekeeper.engines.dnsdist import topology as dnsdist_topology
@@ -21,6 +21,7 @@ from edgekeeper.host.clock import SystemClock
 from edgekeeper.membership.local import as_members
 from edgekeeper.membership.standin import addressed, members
 from edgekeeper.model.verdict import EngineVerdict
+from edgekeeper.supervise.ask import refusal_of
 
 _STAND_IN_SECRET = "a-stand-in-for-the-secret-of-this-check"  # noqa: S105 - rendered into a folder that is thrown away
 
@@ -48,7 +49,7 @@ async def verdict(root: Root, node: str) -> EngineVerdict:  # noqa: ARG001 - eve
         certificate=_certificate(dns, doubts),
     )
     seat = dnsdist_seat.make((5199, 8083, 5354), os.urandom(128))
-    refusal = await ask(build, build.engine.files(topology, seat))
+    refusal = await refusal_of(build.engine, build.engine.files(topology, seat))
     return EngineVerdict(f"dnsdist {build.features.text}", refusal, (*topology.notes, *_advice(dns)), tuple(doubts))
 
 

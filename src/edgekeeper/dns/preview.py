@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from edgekeeper.config.root import Root
 from edgekeeper.config.secret import SecretSource
 from edgekeeper.dns import drained
-from edgekeeper.dns.build import ask as ask_engine
 from edgekeeper.dns.build import detect
 from edgekeeper.dns.desired import in_service
 from edgekeeper.dns.visit import members
@@ -18,16 +15,8 @@ from edgekeeper.host import secrets
 from edgekeeper.host.clock import SystemClock
 from edgekeeper.membership.local import as_members
 from edgekeeper.membership.resolve import resolved
-
-
-@dataclass(frozen=True, slots=True)
-class Preview:
-    """The files, the version that they are for, notes for a person, and why the validator refused."""
-
-    files: Mapping[str, str]
-    version: str
-    notes: tuple[str, ...]
-    refusal: str | None
+from edgekeeper.model.preview import Preview
+from edgekeeper.supervise.ask import refusal_of
 
 
 async def preview(root: Root, *, ask: bool) -> Preview:
@@ -46,5 +35,5 @@ async def preview(root: Root, *, ask: bool) -> Preview:
     topology = build(dns, serving, dns.zones.static, engine.features, proxy_secret=secret, forward=forward)
     seat = engine.hands.new_seat(topology)
     files = engine.engine.files(topology, seat)
-    refusal = await ask_engine(engine, files) if ask else None
+    refusal = await refusal_of(engine.engine, files) if ask else None
     return Preview(files, engine.features.text, tuple(n for n in (*topology.notes, *notes, why) if n), refusal)

@@ -12,6 +12,7 @@ import contextlib
 import os
 import pwd
 import resource
+import shutil
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -33,6 +34,18 @@ class Finished:
 
     code: int
     output: str
+
+
+def installed(binary: str, name: str, package: str, key: str) -> str:
+    """The path of a program; MissingError when it is not there, with Debian's package and the config's key that names another one.
+
+    ``name`` is what people call it.
+    """
+    found = shutil.which(binary)
+    if found is None:
+        msg = f"{binary} is not installed here; install {name} (apt-get install {package}), or name it in {key}"
+        raise MissingError(msg)
+    return found
 
 
 async def run(argv: Sequence[str], deadline_s: float, env: Mapping[str, str] | None = None) -> Finished:

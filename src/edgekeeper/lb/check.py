@@ -12,10 +12,11 @@ from edgekeeper.config.root import Root
 from edgekeeper.engines.haproxy import seat as haproxy_seat
 from edgekeeper.engines.haproxy.topology import build as build_topology
 from edgekeeper.errors import MissingError
-from edgekeeper.lb.build import ask, detect
+from edgekeeper.lb.build import detect
 from edgekeeper.lb.desired import advice
 from edgekeeper.membership.standin import addressed, members
 from edgekeeper.model.verdict import EngineVerdict
+from edgekeeper.supervise.ask import refusal_of
 
 
 async def verdict(root: Root, node: str) -> EngineVerdict:  # noqa: ARG001 - every role is asked alike
@@ -34,5 +35,5 @@ async def verdict(root: Root, node: str) -> EngineVerdict:  # noqa: ARG001 - eve
             read = await members(service.members, f"lb.services[{number}].members", doubts, service.default_port)
             found[service.name] = addressed(read)
         topology = build_topology(lb, found, {})
-        refusal = await ask(build, build.engine.files(topology, haproxy_seat.make(folder, "check")))
+        refusal = await refusal_of(build.engine, build.engine.files(topology, haproxy_seat.make(folder, "check")))
     return EngineVerdict(f"HAProxy {build.features.text}", refusal, advice(topology.services), tuple(doubts))

@@ -3,30 +3,19 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from edgekeeper.config.root import Root
 from edgekeeper.engines.haproxy import seat
 from edgekeeper.engines.haproxy.topology import build
 from edgekeeper.host.clock import SystemClock
-from edgekeeper.lb.build import ask as ask_engine
 from edgekeeper.lb.build import detect
 from edgekeeper.lb.desired import advice
 from edgekeeper.lb.measure import Patiences
 from edgekeeper.membership.resolve import resolved
 from edgekeeper.membership.sources import source_of
-
-
-@dataclass(frozen=True, slots=True)
-class Preview:
-    """The files, the version that they are for, notes for a person, and why the validator refused."""
-
-    files: Mapping[str, str]
-    version: str
-    notes: tuple[str, ...]
-    refusal: str | None
+from edgekeeper.model.preview import Preview
+from edgekeeper.supervise.ask import refusal_of
 
 
 async def preview(root: Root, *, ask: bool) -> Preview:
@@ -45,5 +34,5 @@ async def preview(root: Root, *, ask: bool) -> Preview:
     refusal = None
     if ask:
         with tempfile.TemporaryDirectory(prefix="edgekeeper-check-") as folder:
-            refusal = await ask_engine(engine, engine.engine.files(topology, seat.make(folder, "check")))
+            refusal = await refusal_of(engine.engine, engine.engine.files(topology, seat.make(folder, "check")))
     return Preview(files, engine.features.text, (*advice(topology.services), *notes), refusal)

@@ -11,14 +11,12 @@ from edgekeeper.errors import EdgekeeperError, StepFailedError
 from edgekeeper.host import process
 from edgekeeper.ports import Change, Clock, Cost, Engine, Hands
 from edgekeeper.supervise import decide as mind
+from edgekeeper.supervise.ask import CHECK_DEADLINE_S
 from edgekeeper.supervise.crew import Adopted, Crew, Hand
 from edgekeeper.supervise.enginelog import last_complaint, size
 from edgekeeper.supervise.replace import Exchange, exchange, release, steer_to
 from edgekeeper.supervise.shield import Shield, Step, unshielded
 from edgekeeper.supervise.stage import Generation, Stage
-
-CHECK_DEADLINE_S = 20.0
-"""The validator's deadline: it takes 15 to 60 ms on dnsdist; far more means that the machine is ill."""
 
 PROVE_DEADLINE_S = 15.0
 """From start to proven: 0.2 s measured, 1.3 s with a black-holed backend."""

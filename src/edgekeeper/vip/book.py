@@ -50,6 +50,14 @@ class Page:
         self.adverts.append((at, source, priority))
         return fresh
 
+    def rival_adverts(self, now: float) -> list[tuple[float, str, int]]:
+        """Adverts of another owner while this node is one too; none when they have stopped."""
+        interval, since = self.instance.advert_s, self.held_since if self.held_since is not None else now
+        last = self.heard_ago(now)
+        if last is None or last >= 1.5 * interval + 0.2:
+            return []
+        return [advert for advert in self.adverts if advert[0] >= since and now - advert[0] < 2 * interval + 1]
+
     def heard_ago(self, now: float) -> float | None:
         """Seconds since a peer's last advert."""
         return now - self.adverts[-1][0] if self.adverts else None

@@ -6,8 +6,6 @@ import getpass
 import pwd
 import shutil
 import sys
-import tempfile
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,12 +13,9 @@ from edgekeeper.config.vip import Vips
 from edgekeeper.engines.keepalived.engine import KeepalivedEngine
 from edgekeeper.engines.keepalived.features import Features, parse
 from edgekeeper.engines.keepalived.hands import KeepalivedHands
-from edgekeeper.errors import MissingError
-from edgekeeper.host.files import write_text
-from edgekeeper.host.process import run
+from edgekeeper.host.process import installed, run
 
 DEADLINE_S = 10.0
-CHECK_DEADLINE_S = 20.0
 SCRIPT_USER = "keepalived_script"
 
 
@@ -35,22 +30,10 @@ class Build:
 
 async def detect(vips: Vips, folder: Path) -> Build:
     """Ask the program for its version; MissingError when it is not there or not keepalived. Its files will lie in ``folder``."""
-    found = shutil.which(vips.engine.binary)
-    if found is None:
-        msg = f"{vips.engine.binary} is not installed here; install keepalived (apt-get install keepalived), or name it in vip.engine.binary"
-        raise MissingError(msg)
+    found = installed(vips.engine.binary, "keepalived", "keepalived", "vip.engine.binary")
     done = await run([found, "--version"], DEADLINE_S)
     features = parse(done.output)
     return Build(features, KeepalivedEngine(features, found), KeepalivedHands(str(folder)))
-
-
-async def ask(build: Build, files: Mapping[str, str]) -> str | None:
-    """Why keepalived's own validator refuses these files, or None; the folder that they lie in is removed again."""
-    with tempfile.TemporaryDirectory(prefix="edgekeeper-check-") as folder:
-        for name, text in files.items():
-            write_text(Path(folder) / name, text, sync=False)
-        done = await run(build.engine.check_argv(folder), CHECK_DEADLINE_S)
-    return build.engine.judge(done.code, done.output)
 
 
 def script_user(vips: Vips) -> str:

@@ -6,13 +6,15 @@ import tempfile
 from pathlib import Path
 
 from edgekeeper.config.root import Root
+from edgekeeper.config.vip import Vips
 from edgekeeper.engines.keepalived.seat import Seat
 from edgekeeper.engines.keepalived.topology import Place, Topology, build
 from edgekeeper.errors import EdgekeeperError, MissingError
 from edgekeeper.host import addresses, sysctl
 from edgekeeper.host.files import read_text
 from edgekeeper.model.verdict import EngineVerdict
-from edgekeeper.vip.build import Build, ask, detect, program, script_user
+from edgekeeper.supervise.ask import refusal_of
+from edgekeeper.vip.build import Build, detect, program, script_user
 from edgekeeper.vip.desired import advice, without_ops
 from edgekeeper.vip.place import of_nodes, of_peers, read_peers
 
@@ -31,6 +33,13 @@ def topology_of(root: Root, node: str, found: Build, folder: str) -> Topology:
     vips = root.vip
     assert vips is not None  # noqa: S101 - the caller has checked it
     return build(vips, node, place_of(root, node), folder, program(), script_user(vips), hmac=found.features.hmac)
+
+
+def notes_of(vips: Vips, topology: Topology, found: Build) -> tuple[str, ...]:
+    """What a person should know of this topology on this keepalived, whoever asks: sums, and what it cannot do."""
+    return advice(
+        topology, found.features, legacy=vips.legacy, hmac_asked=vips.hmac_key_file is not None, user=topology.script_user, budget_s=vips.budget
+    )  # fmt: skip
 
 
 async def verdict(root: Root, node: str) -> EngineVerdict:
@@ -57,10 +66,8 @@ async def verdict(root: Root, node: str) -> EngineVerdict:
         if absent:
             doubts.append(f"{', '.join(absent)} {'is' if len(absent) == 1 else 'are'} no interface of this machine, so keepalived's check is not judged here")
         else:
-            refusal = await ask(found, found.engine.files(topology, Seat(folder)))
-    told = advice(
-        topology, found.features, legacy=vips.legacy, hmac_asked=vips.hmac_key_file is not None, user=topology.script_user, budget_s=vips.budget
-    )  # fmt: skip
+            refusal = await refusal_of(found.engine, found.engine.files(topology, Seat(folder)))
+    told = notes_of(vips, topology, found)
     slips = [i.interface for i in topology.instances if ":" not in i.ip and not _promotes(i.interface)]
     if slips:
         told = (

@@ -8,6 +8,7 @@ letting go alone lost 133 (keepalived 2.3.4, priorities 200/190).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -51,7 +52,6 @@ class Sight:
     dead: bool = False
     running: bool = True
     busy: bool = False
-    ever: bool = True
     deadline_s: float = 10.0
     advert_s: float = 1.0
 
@@ -137,6 +137,24 @@ def settled_weight(priority: int, lowest: int, *, nopreempt: bool) -> int:
     backup waits follows from its own priority.
     """
     return priority - lowest + 1 if nopreempt and lowest > 1 else 0
+
+
+def settled(*, held: bool, held_s: float, advert_s: float, contested: bool, heard_since: Sequence[bool | None]) -> bool:
+    """Whether an owner has settled: nobody contests it, and every peer has been heard since it became the owner.
+
+    ``heard_since`` says of each peer whether it was; None is one that cannot be asked. Where there is such a one, or nobody is known, three adverts must have passed.
+    """
+    if not held or contested or any(heard is False for heard in heard_since):
+        return False
+    return (bool(heard_since) and None not in heard_since) or held_s > 3 * advert_s
+
+
+def contest(*, held: bool, before: bool, unheard: bool, claimed: bool) -> tuple[bool, bool]:
+    """Whether an owner's VIP is contested now (a peer claims it too, or cannot be heard and may), and whether a contest has just ended with it the owner."""
+    if not held:
+        return False, False
+    now = unheard or claimed
+    return now, before and not now
 
 
 def yields(*, gap_s: float, held: bool, heard_since: bool, peer_holds: bool) -> str | None:

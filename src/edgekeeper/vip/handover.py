@@ -104,7 +104,12 @@ class Handover:
             try:
                 return self._told(name, await self._let_go(page, keep=False))
             except EdgekeeperError as err:
-                return self._told(name, Done(False, f"{name} was not handed over: {err}", 5))
+                try:
+                    self._weights.write(name, Weight.SERVING)
+                    why = f"{name} was not handed over: {err}"
+                except EdgekeeperError:
+                    why = f"{name} may be kept from being held here by what its track file says: {err}; once it can be written again: edgekeeper vip undrain {name}"
+                return self._told(name, Done(False, why, 5))
 
     async def _let_go(self, page: Page, *, keep: bool) -> Done:
         """Cover, FAULT, wait for the peer, uncover. When nobody takes it, the weight goes back before the cover does."""

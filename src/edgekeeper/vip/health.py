@@ -16,6 +16,17 @@ class Counts:
     row: int = 0
 
 
+WINDOW_S = 600.0
+"""A service that has failed more than once in so long is one that flaps."""
+MOST = 32
+"""It must be good at most so many times longer than another one."""
+
+
+def needed(rise: int, falls: int) -> int:
+    """Good looks in a row until a node may hold its VIP again: twice as many for each further fall within ``WINDOW_S``, so that a flapping service does not move it back and forth."""
+    return rise * min(1 << max(0, falls - 1), MOST)
+
+
 def counted(counts: Counts, *, fails: bool | None, fall: int, rise: int) -> Counts:
     """The counts after a look; ``fails`` is None for one that is blind and counts for nothing."""
     if fails is None:

@@ -28,8 +28,6 @@ UNREAD_S = 1.0
 ALARM_S = 5.0
 STRANGER_S = 60.0
 """A stranger that has been silent for so long is gone."""
-DOUBT_EVERY_S = 30.0
-"""Each reload begins a backup's wait for a silent owner anew (2.2.7 to 2.4.3), so none may follow the other for ever."""
 LEFT_S = 3.0
 """An address of a VIP that is configured no more is keepalived's to remove; after so long nobody will."""
 VRRP = 112
@@ -50,7 +48,6 @@ class Lookout:
         self._fifo = folder / "fifo" / "vrrp.fifo"
         self._unread = 0.0
         self._reader_seen = False
-        self._doubt_at = 0.0
         self._left: dict[str, tuple[str, int, float]] = {}
         self._skipped = 0
         self._strangers: dict[str, float] = {}
@@ -186,8 +183,7 @@ class Lookout:
             self._alarms.set("FIFO reader", f"nobody reads keepalived's FIFO {self._fifo}; who holds what is known from the kernel alone")
         self._unread += TICK_S
         patience = UNREAD_S if self._reader_seen else ALARM_S  # after a start it is still on its way
-        if self._unread >= patience and self._clock.monotonic() >= self._doubt_at:
-            self._doubt_at = self._clock.monotonic() + DOUBT_EVERY_S
+        if self._unread >= patience:
             self._doubt("nobody reads keepalived's FIFO any more; a reload starts the reader anew")
 
     def _linked(self, interface: str, up: bool) -> None:  # noqa: FBT001 - the watch's shape
@@ -274,7 +270,9 @@ class Lookout:
                 del self._left[ip]
                 try:
                     if addresses.remove(interface, ip, prefix):
-                        emit(Event.VIP_UNCOVERED, f"{ip} belongs to no VIP any more and was left on {interface}; it was taken away")
+                        why = f"{ip} belongs to no VIP any more and was left on {interface}; it was taken away"
+                        emit(Event.VIP_UNCOVERED, why)
+                        self._journal.write(Entry("vip", Event.VIP_UNCOVERED, ip, "act", why))
                 except EdgekeeperError as err:
                     emit(Event.VIP_COVER_STUCK, f"{ip} was left on {interface}: {err}", level=WARNING)
 

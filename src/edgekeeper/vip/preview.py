@@ -3,26 +3,14 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from edgekeeper.config.root import Root
 from edgekeeper.engines.keepalived.seat import Seat
-from edgekeeper.vip.build import ask as ask_engine
+from edgekeeper.model.preview import Preview
+from edgekeeper.supervise.ask import refusal_of
 from edgekeeper.vip.build import detect
-from edgekeeper.vip.check import topology_of
-from edgekeeper.vip.desired import advice
-
-
-@dataclass(frozen=True, slots=True)
-class Preview:
-    """The files, the version that they are for, notes for a person, and why the validator refused."""
-
-    files: Mapping[str, str]
-    version: str
-    notes: tuple[str, ...]
-    refusal: str | None
+from edgekeeper.vip.check import notes_of, topology_of
 
 
 async def preview(root: Root, node: str, *, ask: bool) -> Preview:
@@ -36,8 +24,5 @@ async def preview(root: Root, node: str, *, ask: bool) -> Preview:
     refusal = None
     if ask:
         with tempfile.TemporaryDirectory(prefix="edgekeeper-check-") as temporary:
-            refusal = await ask_engine(found, found.engine.files(topology, Seat(temporary)))
-    told = advice(
-        topology, found.features, legacy=vips.legacy, hmac_asked=vips.hmac_key_file is not None, user=topology.script_user, budget_s=vips.budget
-    )  # fmt: skip
-    return Preview(files, found.features.text, told, refusal)
+            refusal = await refusal_of(found.engine, found.engine.files(topology, Seat(temporary)))
+    return Preview(files, found.features.text, notes_of(vips, topology, found), refusal)

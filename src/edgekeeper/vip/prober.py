@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from edgekeeper.config.vip import Prober as Pace
 from edgekeeper.config.vip import Vip, VipProbe
 from edgekeeper.errors import EdgekeeperError
 from edgekeeper.log import WARNING, Event, emit
-from edgekeeper.ports import Clock
+from edgekeeper.model.entry import Entry
+from edgekeeper.ports import Clock, Journal
 from edgekeeper.vip import health
 from edgekeeper.vip.evidence import Sample, Says, verdict
 from edgekeeper.vip.look import Target, look
@@ -19,6 +21,8 @@ from edgekeeper.vip.weight import TrackFile, Weight
 
 UNKNOWN = Sample("blind", "it has not been asked yet", None)
 MOST_THREADS = 16
+REMEMBERED = 16
+"""Falls of a service that are remembered."""
 IDLE_S = 1.0
 """How often it is looked whether there is something to ask by now."""
 DEAD = ("dead", "silent")
@@ -34,6 +38,7 @@ class Patient:
     counts: health.Counts = health.Counts()  # noqa: RUF009 - frozen
     row_dead: int = 0
     trouble_since: float | None = None
+    falls: deque[float] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
     why: str = "it has not been asked yet"
 
     @property
@@ -54,10 +59,11 @@ def target_of(probe: VipProbe) -> Target:
 class Prober:
     """Asks each distinct service once for all VIPs that it stands behind, in threads of its own: a hung one holds nobody up."""
 
-    def __init__(self, file: TrackFile, clock: Clock, peers: Callable[[str], list[Says]], changed: Callable[[str], None]) -> None:
+    def __init__(self, file: TrackFile, clock: Clock, journal: Journal, peers: Callable[[str], list[Says]], changed: Callable[[str], None]) -> None:
         self.patients: dict[str, Patient] = {}
         self._file = file
         self._clock = clock
+        self._journal = journal
         self._peers = peers
         self._changed = changed
         self._pace = Pace()  # type: ignore[call-arg]
@@ -119,20 +125,24 @@ class Prober:
                 self._judge(name, patient, sample)
 
     def _judge(self, name: str, patient: Patient, sample: Sample) -> None:
-        before = (patient.counts.bad, patient.sample.kind, patient.dead)
+        before, now = (patient.counts.bad, patient.sample.kind, patient.dead), self._clock.monotonic()
         if sample.kind != "blind":
             patient.row_dead = patient.row_dead + 1 if sample.kind in DEAD else 0
             patient.sample = sample
-            now = self._clock.monotonic()
             patient.trouble_since = None if sample.kind == "good" else now if patient.trouble_since is None else patient.trouble_since
-        since = self._clock.monotonic() - patient.trouble_since if patient.trouble_since is not None else None
+        since = now - patient.trouble_since if patient.trouble_since is not None else None
         fails, why = verdict(sample, self._peers(name), patient.require, since_s=since)
         patient.why = why
-        counts = health.counted(patient.counts, fails=None if sample.kind == "blind" else fails, fall=self._pace.fall, rise=self._pace.rise)
+        rise = health.needed(self._pace.rise, sum(now - at < health.WINDOW_S for at in patient.falls))
+        counts = health.counted(patient.counts, fails=None if sample.kind == "blind" else fails, fall=self._pace.fall, rise=rise)
         flipped = counts.bad != patient.counts.bad
         patient.counts = counts
         if flipped:
-            emit(Event.VIP_HEALTH_CHANGED, f"{name}: {'yields' if counts.bad else 'may be held again'}: {why}", level=WARNING)
+            told = f"{name}: {'this node yields' if counts.bad else 'this node may hold it again'}: {why}"
+            emit(Event.VIP_HEALTH_CHANGED, told, level=WARNING)
+            self._journal.write(Entry("vip", Event.VIP_HEALTH_CHANGED, name, "act", told))
+            if counts.bad:
+                patient.falls.append(now)
             self._say(name, patient)
         if before != (patient.counts.bad, patient.sample.kind, patient.dead):
             self._changed(name)

@@ -43,8 +43,6 @@ FOLDER_MODE = 0o755
 LOOK_S = 0.5
 ASK_EVERY_S = 5.0
 STRANGERS_EVERY_S = 10.0
-DOUBT_EVERY_S = 30.0
-"""Each reload begins a backup's wait for a silent owner anew (2.2.7 to 2.4.3), so none may follow the other for ever."""
 
 
 async def make(root: Root, ground: Ground) -> VipRole:
@@ -87,7 +85,6 @@ class VipRole:
         self.commands = Commands(self.scene, self.folder)
         self._watchers: list[asyncio.Task[None]] = []
         self._ask_at = 0.0
-        self._doubt_at = 0.0
         self._strangers_at = 0.0
 
     # what the runtime calls ---------------------------------------------------------------
@@ -243,9 +240,8 @@ class VipRole:
             self.alarms.set("folder", f"{self.folder} was removed and cannot be made anew: {err}")
             return
         self.alarms.set("folder", None)
-        if self.supervisor.state.running and self.clock.monotonic() >= self._doubt_at:
-            self._doubt_at = self.clock.monotonic() + DOUBT_EVERY_S
-            self.supervisor.doubt(f"{self.folder} was removed; a reload has keepalived look at its files anew")
+        if self.supervisor.state.running:
+            self.scene.doubt(f"{self.folder} was removed; a reload has keepalived look at its files anew")
 
     def _look_for_strangers(self) -> None:
         """A keepalived that somebody started beside ours would be refused at the next change only."""

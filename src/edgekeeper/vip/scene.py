@@ -11,35 +11,32 @@ from collections.abc import Awaitable, Callable, Mapping
 from edgekeeper.config.root import Root
 from edgekeeper.engines.keepalived.topology import Topology
 from edgekeeper.errors import EdgekeeperError
-from edgekeeper.host.neighbour import announce
 from edgekeeper.host.process import feed
-from edgekeeper.log import WARNING, Event, emit
+from edgekeeper.log import Event, emit
 from edgekeeper.model.entry import Entry
-from edgekeeper.model.vrrp import master_down_s
 from edgekeeper.ops.alarms import Alarms
 from edgekeeper.runtime import Ground
 from edgekeeper.vip.bell import Bell
 from edgekeeper.vip.book import Book, Page
 from edgekeeper.vip.cover import Covers
-from edgekeeper.vip.decide import Peering, settled_weight, two_owners, yields
+from edgekeeper.vip.decide import Peering
 from edgekeeper.vip.desired import can_take
 from edgekeeper.vip.drained import Drained
 from edgekeeper.vip.evidence import Says
 from edgekeeper.vip.handover import Handover
 from edgekeeper.vip.lookout import Lookout
+from edgekeeper.vip.ownership import Ownership
 from edgekeeper.vip.peers import Peers, PeerView, write_peers
 from edgekeeper.vip.peersay import UNHEARD_S
 from edgekeeper.vip.prober import Prober
 from edgekeeper.vip.weight import TrackFile, Weight
 
 TICK_S = 0.5
-LOOK_EVERY = 10
-"""Ticks between two looks at a track file that should say what it says."""
 GAP_S = 1.5
 """A timer of our own that was late by so much means that this node, or this process, was frozen."""
 EVENT_DEADLINE_S = 10.0
-ANNOUNCED, ANNOUNCE_EVERY_S = 4, 0.25
-"""How often, and how far apart, an owner that stays tells the network that it does."""
+DOUBT_EVERY_S = 30.0
+"""Each reload begins a backup's wait for a silent owner anew (2.2.7 to 2.4.3), so none may follow the other for ever."""
 
 
 class Scene:
@@ -53,13 +50,14 @@ class Scene:
         self.node, self.folder, self.clock, self.journal, self.metrics = ground.node, ground.run_dir, ground.clock, ground.journal, ground.metrics
         self.alarms = alarms
         self.running = running
-        self.doubt = doubt
+        self._reload = doubt
+        self._doubt_at = 0.0
         self.bell = Bell()
         self.book = Book()
         self.covers = Covers(self.folder)
         self.weights = TrackFile(self.folder, "weight")
         self.drained = Drained(self.folder)
-        self.prober = Prober(TrackFile(self.folder, "health"), self.clock, self.says, lambda _: self.bell.ring())
+        self.prober = Prober(TrackFile(self.folder, "health"), self.clock, self.journal, self.says, lambda _: self.bell.ring())
         self.peers = Peers(self.node, root.nodes, root.ops, self.clock, self._peers_changed)
         self.handover = Handover(
             self.book, self.covers, self.weights, self.drained, self.bell, self.clock, self.journal,
@@ -67,27 +65,27 @@ class Scene:
         )  # fmt: skip
         self.lookout = Lookout(
             self.node, self.book, self.covers, self.bell, self.folder, self.clock, self.journal, alarms,
-            dead=self.dead, running=running, elsewhere=elsewhere, doubt=doubt, changed=self._transition, deadline_s=self.vips.handover,
+            dead=self.dead, running=running, elsewhere=elsewhere, doubt=self.doubt, changed=self._transition, deadline_s=self.vips.handover,
         )  # fmt: skip
-        self._claims: dict[str, float] = {}
-        self._yielding: dict[str, asyncio.Task[None]] = {}
+        self.ownership = Ownership(
+            self.book, self.handover, self.weights, self.drained, self.bell, self.clock, self.journal, alarms,
+            peering=self.peering, heard_since=self._heard_since, unheard=lambda: bool(self._unheard()), lowest=self._lowest, names=self.names,
+        )  # fmt: skip
         self._events: set[asyncio.Task[None]] = set()
-        self._contested: set[str] = set()
-        self._ticks = 0
 
     # the role's side ----------------------------------------------------------------------
 
     def begin(self) -> None:
         """Put right what a former supervisor left: weights of interrupted hand-overs, covers."""
         for vip in self.vips.vips:
-            if self.weights.read(vip.name) != Weight.SERVING and vip.name not in self.drained.names:
+            if self.weights.read(vip.name) >= Weight.FAULT and vip.name not in self.drained.names:
                 self.journal.write(Entry("vip", Event.VIP_HANDED_OVER, vip.name, "act", "an interrupted hand-over is undone: the node may hold it again"))
         self.restore()
 
     def restore(self) -> None:
         """Write every file anew that stood in a folder that was wiped."""
         for vip in self.vips.vips:
-            self._weigh(vip.name, Weight.FAULT if vip.name in self.drained.names or vip.name in self._yielding else Weight.SERVING)
+            self.ownership.weigh(vip.name, Weight.FAULT if vip.name in self.drained.names or vip.name in self.ownership.yielding else Weight.SERVING)
             if vip.name in self.drained.names:
                 self.drained.set(vip.name, drained=True)
         self.prober.rewrite(self.vips.vips, self.vips.prober)
@@ -142,8 +140,16 @@ class Scene:
     def end(self) -> None:
         """Let threads and tasks go."""
         self.prober.close()
-        for task in [*self._yielding.values(), *self._events]:
+        self.ownership.end()
+        for task in self._events:
             task.cancel()
+
+    def doubt(self, why: str) -> None:
+        """Have keepalived reloaded because it misses something; not again within ``DOUBT_EVERY_S``, whoever asks."""
+        now = self.clock.monotonic()
+        if now >= self._doubt_at:
+            self._doubt_at = now + DOUBT_EVERY_S
+            self._reload(why)
 
     # what others ask ----------------------------------------------------------------------
 
@@ -158,7 +164,7 @@ class Scene:
         patient = self.prober.patients.get(name)
         bad = patient is not None and (patient.counts.bad or patient.dead)
         link = self.lookout.links.get(page.instance.interface, True)
-        return can_take(running=self.running(), drained=name in self.drained.names or name in self._yielding, bad=bad, told=page.state, link=link)
+        return can_take(running=self.running(), drained=name in self.drained.names or name in self.ownership.yielding, bad=bad, told=page.state, link=link)
 
     def says(self, name: str) -> list[Says]:
         """What the peers say of a VIP."""
@@ -216,130 +222,36 @@ class Scene:
             now = loop.time()
             gap = now - before - TICK_S
             before = now
-            self._ticks += 1
             if gap >= GAP_S:
-                self._after_gap(gap)
-            self._alarm(self.clock.monotonic())
-
-    def _after_gap(self, gap_s: float) -> None:
-        thawed = self.clock.monotonic()
-        for name, page in self.book.pages.items():
-            if page.held and name not in self._yielding:
-                self._yielding[name] = asyncio.create_task(self._thaw(page, gap_s, thawed))
-
-    async def _thaw(self, page: Page, gap_s: float, thawed: float) -> None:
-        """Wait until a peer that owns the VIP would have said so again; then decide whether to give it up."""
-        name = page.instance.name
-        try:
-            await asyncio.sleep(1.5 * page.instance.advert_s + 0.3)
-            since = bool(page.adverts) and page.adverts[-1][0] > thawed + 0.05
-            why = yields(gap_s=gap_s, held=page.held, heard_since=since, peer_holds=bool(self.peering(name).holders))
-            if why is not None:
-                await self._yield(page, why)
-        finally:
-            self._yielding.pop(name, None)
-
-    async def _yield(self, page: Page, why: str) -> None:
-        """Give a VIP up, covered, until a peer owns it alone, or nobody wants it; what a person drained stays drained."""
-        name = page.instance.name
-        emit(Event.VIP_YIELDED, f"{name}: {why}", level=WARNING)
-        self.journal.write(Entry("vip", Event.VIP_YIELDED, name, "act", why))
-        self.handover.cover(page)
-        try:
-            began = self.clock.monotonic()
-            self._weigh(name, Weight.FAULT)
-            patience = 2 * master_down_s(1, page.instance.advert_s) + 1
-            await self.bell.until(lambda: not page.held and bool(page.adverts) and page.adverts[-1][0] > began, patience)
-            page.busy = False  # the lookout ends the cover when the peer has told the network
-            await asyncio.sleep(2 * page.instance.advert_s)
-        finally:
-            page.busy = False
-            if name not in self.drained.names:
-                self._weigh(name, Weight.SERVING)
-
-    def _keep_low(self, page: Page, now: float) -> None:
-        """A settled owner announces a lower priority than the others have; one that is none any more has its own again."""
-        name, instance = page.instance.name, page.instance
-        if page.busy or name in self._yielding or name in self.drained.names:
-            return
-        count = max(len(self.root.nodes), len(instance.peers) + 1)
-        low = settled_weight(instance.priority, self.vips.base - self.vips.step * (count - 1), nopreempt=instance.preempt is False)
-        settled = page.held and name not in self._contested and self._agreed(page, now)
-        wanted = low if settled else Weight.SERVING
-        if wanted == page.low and self._ticks % LOOK_EVERY:
-            return
-        said = self.weights.read(name)
-        if said in (Weight.SERVING, low, page.low):  # anything else is somebody else's word
-            if said != wanted:
-                self._weigh(name, wanted)
-            page.low = wanted
-
-    def _agreed(self, page: Page, now: float) -> bool:
-        """Whether every peer has been heard since this node became the owner; of those that cannot be asked, whether three adverts have passed."""
-        since = page.held_since if page.held_since is not None else now
-        deaf = any(self.root.nodes[name].ops is None for name in self.peers.views)
-        if (deaf or not self.peers.views) and now - since <= 3 * page.instance.advert_s:
-            return False
-        asked = [view for name, view in self.peers.views.items() if self.root.nodes[name].ops is not None]
-        return all(view.answered is not None and view.answered > since and self.heard(view, now) for view in asked)
-
-    def _weigh(self, name: str, weight: int) -> None:
-        try:
-            self.weights.write(name, weight)
-            self.alarms.set(f"{name} weight", None)
-        except EdgekeeperError as err:
-            self.alarms.set(f"{name} weight", f"keepalived cannot be told about {name}: {err}")
+                self.ownership.thawed(gap)
+            self._look()
 
     def _peers_changed(self) -> None:
         with contextlib.suppress(EdgekeeperError):
             write_peers(self.folder, self.peers.views, self.clock.monotonic())
-        self._alarm(self.clock.monotonic())  # two owners must be named within 2 s
+        self._look()  # two owners must be named within 2 s
         self.bell.ring()
 
-    def _alarm(self, now: float) -> None:
-        unheard = [v for v in self.peers.views.values() if not self.heard(v, now) and self.root.nodes[v.name].ops is not None]
-        told = f"{', '.join(v.name for v in unheard)} cannot be heard and may own any VIP too; `edgekeeper vip owner` says why" if unheard else None
+    def _look(self) -> None:
+        unheard = self._unheard()
+        told = f"{', '.join(unheard)} cannot be heard and may own any VIP too; `edgekeeper vip owner` says why" if unheard else None
         self.alarms.set("unheard", told)
-        for name, page in self.book.pages.items():
-            self._settle(page, contested=bool(unheard))
-            self._keep_low(page, now)
-            claims = self.peering(name).holders if page.held else ()
-            since = self._claims.setdefault(name, now) if claims else self._claims.pop(name, now)
-            recent = [at for at, _, _ in page.adverts if at >= (page.held_since or now) and now - at < 2 * page.instance.advert_s + 1]
-            heard = page.heard_ago(now)
-            live = heard is not None and heard < 1.5 * page.instance.advert_s + 0.2
-            why = two_owners(
-                held=page.held, held_s=now - (page.held_since if page.held_since is not None else now), adverts=len(recent) if live else 0,
-                advert_span_s=now - recent[0] if recent else 0.0, claims=claims, claims_s=now - since,
-            )  # fmt: skip
-            if why is not None and not page.busy:
-                who = ", ".join(dict.fromkeys([*claims, *(self.names().get(s, s) for at, s, _ in page.adverts if at in recent)]))
-                why = f"VIP {name} ({page.instance.ip}) has two owners, this node and {who}: {why}"
-            self.alarms.set(f"{name} owners", why if not page.busy else None)
+        self.ownership.look()
 
-    def _settle(self, page: Page, *, contested: bool) -> None:
-        """An owner that stays tells the network when a peer that claimed the VIP too, or may have, claims it no more: keepalived does so each 30 s only."""
-        name = page.instance.name
-        if not page.held:
-            self._contested.discard(name)
-        elif contested or self.peering(name).holders:
-            self._contested.add(name)
-        elif name in self._contested:
-            self._contested.discard(name)
-            task = asyncio.create_task(self._announce(page))
-            self._events.add(task)
-            task.add_done_callback(self._events.discard)
+    def _unheard(self) -> list[str]:
+        now = self.clock.monotonic()
+        return [v.name for v in self.peers.views.values() if not self.heard(v, now) and self.root.nodes[v.name].ops is not None]
 
-    async def _announce(self, page: Page) -> None:
-        for _ in range(ANNOUNCED):
-            if not page.held:
-                return
-            try:
-                await asyncio.to_thread(announce, page.instance.interface, page.instance.ip)
-            except EdgekeeperError as err:
-                emit(Event.VIP_UNCOVERED, str(err), level=WARNING)
-                return
-            await asyncio.sleep(ANNOUNCE_EVERY_S)
+    def _heard_since(self, since: float) -> list[bool | None]:
+        now = self.clock.monotonic()
+        return [
+            view.answered is not None and view.answered > since and self.heard(view, now) if self.root.nodes[name].ops is not None else None
+            for name, view in self.peers.views.items()
+        ]
+
+    def _lowest(self, page: Page) -> int:
+        count = max(len(self.root.nodes), len(page.instance.peers) + 1)
+        return self.vips.base - self.vips.step * (count - 1)
 
     def _transition(self, name: str, before: str, state: str) -> None:
         page = self.book.pages[name]

@@ -94,3 +94,11 @@ def test_what_is_known_stays_over_a_change_that_leaves_the_address_where_it_is()
         fresh.pages = {"dns": page}
         fresh.rewrite([elsewhere])
         assert fresh.pages["dns"].held is False, "another address, or another place: nothing is known of it"
+
+
+def test_adverts_of_a_rival_count_while_they_go_on_and_since_this_node_is_an_owner_too() -> None:
+    page = Page(DNS, held=True, held_since=10.0)
+    heard(page, (9.0, PEER, 200), (10.5, PEER, 200), (11.5, PEER, 200))
+    assert [at for at, _, _ in page.rival_adverts(11.6)] == [10.5, 11.5]
+    assert page.rival_adverts(11.5 + 1.5 + 0.3) == []
+    assert Page(DNS, held=True, held_since=10.0).rival_adverts(11.0) == []

@@ -8,7 +8,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edgekeeper.vip.decide import BOTH_S, JUST_S, SETTLE_S, TWO_OWNERS_S, Act, Peering, Sight, decide, may_let_go, peer_owns, settled_weight, two_owners, yields
+from edgekeeper.vip.decide import (
+    BOTH_S,
+    JUST_S,
+    SETTLE_S,
+    TWO_OWNERS_S,
+    Act,
+    Peering,
+    Sight,
+    contest,
+    decide,
+    may_let_go,
+    peer_owns,
+    settled,
+    settled_weight,
+    two_owners,
+    yields,
+)
 
 ago = st.one_of(st.none(), st.floats(0, 30), st.sampled_from([0.0, SETTLE_S, JUST_S, BOTH_S, 1.7]))
 sights = st.builds(
@@ -145,6 +161,33 @@ def test_a_settled_owner_announces_less_than_any_other_node_and_never_so_little_
         else:
             assert 1 <= priority - low < lowest
         assert settled_weight(priority, lowest, nopreempt=False) == 0
+
+
+def test_an_owner_has_settled_once_every_peer_was_heard_and_nobody_contests_it() -> None:
+    calm = {"held": True, "held_s": 0.1, "advert_s": 1.0, "contested": False, "heard_since": (True, True)}
+    assert settled(**calm)  # type: ignore[arg-type]
+    for less in ({"held": False}, {"contested": True}, {"heard_since": (True, False)}, {"heard_since": (True, None)}, {"heard_since": ()}):
+        assert not settled(**{**calm, **less})  # type: ignore[arg-type]
+    long = {**calm, "held_s": 3.1}
+    assert settled(**{**long, "heard_since": (True, None)})  # type: ignore[arg-type]
+    assert settled(**{**long, "heard_since": ()})  # type: ignore[arg-type]
+    assert not settled(**{**long, "heard_since": (False, None)}), "a frozen owner cannot be heard"  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("held", "before", "unheard", "claimed", "after", "ended"),
+    [
+        (True, False, False, False, False, False),
+        (True, False, True, False, True, False),
+        (True, False, False, True, True, False),
+        (True, True, False, False, False, True),
+        (True, True, True, True, True, False),
+        (False, True, False, False, False, False),
+        (False, True, True, True, False, False),
+    ],
+)
+def test_a_contest_ends_for_who_stays_the_owner(held: bool, before: bool, unheard: bool, claimed: bool, after: bool, ended: bool) -> None:
+    assert contest(held=held, before=before, unheard=unheard, claimed=claimed) == (after, ended)
 
 
 def test_who_steps_back_from_a_vip_of_two_owners_covers_it_for_longer() -> None:

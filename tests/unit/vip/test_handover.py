@@ -134,12 +134,49 @@ def test_nothing_is_touched_while_no_peer_could_take_it(scene: Scene, what: str)
 
 def test_a_peer_that_says_that_it_owns_it_is_enough_where_its_adverts_are_cut_off(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     """And the cover stays for longer: that peer tells the network only when it learns that it is alone."""
-    monkeypatch.setattr(handover, "BOTH_S", 0.03)
+    slept: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+
+    monkeypatch.setattr(handover.asyncio, "sleep", sleep)
     scene.keepalived, scene.claims = scene.alone, "edge-b"
     done = asyncio.run(scene.handover.drain("dns", force=False))
     assert done.ok, done.why
     assert done.why.startswith("dns moved to edge-b after")
     assert scene.seen == ["cover 192.0.2.50 eth0", "weight dns 300", "uncover 192.0.2.50"]
+    assert slept == [handover.BOTH_S]
+
+
+def test_a_hand_over_is_given_up_when_a_living_peer_must_have_taken_it(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cover answers no ARP: one that waits for the whole deadline outlives the clients' neighbour entries."""
+    waited: list[float] = []
+
+    async def until(_true: Callable[[], bool], deadline_s: float) -> bool:
+        waited.append(deadline_s)
+        return False
+
+    monkeypatch.setattr(scene.bell, "until", until)
+    scene.handover.deadline_s = 60.0
+    done = run(scene.handover.drain("dns", force=False))
+    assert not done.ok
+    assert waited[0] == pytest.approx(3 * 0.05 + 255 / 256 * 0.05 + handover.SPARE_S)
+    scene.handover.deadline_s, scene.page.held = 0.1, True
+    run(scene.handover.drain("dns", force=False))
+    assert waited[2] == 0.1
+
+
+def test_a_weight_that_cannot_be_taken_back_is_told_with_what_to_do(scene: Scene) -> None:
+    def full(_page: Page, value: int) -> None:
+        if value == Weight.SERVING:
+            msg = "no space left"
+            raise StepFailedError(msg)
+        scene.obeys(scene.page, value)
+
+    scene.keepalived = full
+    done = run(scene.handover.rebalance("dns"))
+    assert (done.ok, done.code) == (False, 5)
+    assert done.why.endswith("no space left; once it can be written again: edgekeeper vip undrain dns")
 
 
 def test_force_drains_all_the_same(scene: Scene) -> None:

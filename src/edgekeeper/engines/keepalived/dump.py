@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from edgekeeper.engines.keepalived.topology import Instance, Topology
 
 _SECTION = re.compile(r"^------< (.+) >------$")
+_PACE = ("Interval", "Fall", "Rise")
 _PAIR = re.compile(r"^\s+([A-Za-z0-9 _()./-]+?)\s*[=:]\s*(.*)$")
 
 
@@ -43,10 +44,11 @@ class _Block:
 
 @dataclass(frozen=True, slots=True)
 class Dump:
-    """All instances by name without ``VI_``, and the command lines of the track scripts."""
+    """All instances by name without ``VI_``, the command lines of the track scripts, and their paces: interval in seconds, fall, rise."""
 
     instances: Mapping[str, Held]
     commands: Mapping[str, str]
+    paces: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
 
 def parse(text: str) -> Dump | None:
@@ -55,7 +57,7 @@ def parse(text: str) -> Dump | None:
         return None
     section, open_list = "", ""
     blocks: list[_Block] = []
-    commands: dict[str, str] = {}
+    scripts: dict[str, dict[str, str]] = {}
     script = ""
     for line in text.splitlines():
         head = _SECTION.match(line)
@@ -71,10 +73,11 @@ def parse(text: str) -> Dump | None:
                 open_list = _into(blocks[-1], line, pair, open_list)
         elif section == "VRRP Scripts" and pair:
             if pair[1] == "VRRP Script":
-                script = pair[2]
-            elif pair[1] == "Command" and script:
-                commands[script.removeprefix("chk_")] = pair[2].replace("'", "")
-    return Dump({held.name: held for held in map(_held, blocks)}, commands)
+                script = pair[2].removeprefix("chk_")
+            scripts.setdefault(script, {}).setdefault(pair[1], pair[2])
+    commands = {name: pairs["Command"].replace("'", "") for name, pairs in scripts.items() if "Command" in pairs}
+    paces = {name: {key: _number(pairs[key]) for key in _PACE if key in pairs} for name, pairs in scripts.items()}
+    return Dump({held.name: held for held in map(_held, blocks)}, commands, paces)
 
 
 def _into(block: _Block, line: str, pair: re.Match[str] | None, open_list: str) -> str:
@@ -140,7 +143,9 @@ def difference(wanted: Topology, dump: Dump) -> str | None:
         told = _differs(instance, held, dump.commands.get(instance.name))
         if told is not None:
             return f"its instance {instance.name} has {told}"
-    return None
+    pace = dict(zip(_PACE, (wanted.script.interval, wanted.script.fall, wanted.script.rise), strict=True))
+    other = [name for name, told in dump.paces.items() if any(pace[key] != value for key, value in told.items())]
+    return f"its track script chk_{other[0]} is run at another pace" if other else None
 
 
 def _differs(instance: Instance, held: Held, command: str | None) -> str | None:

@@ -58,6 +58,7 @@ def test_a_running_keepalived_holds_what_it_was_told(version: str) -> None:
     assert (long.addresses, long.scripts) == (("192.0.2.80/32",), ())
     assert found.commands["dns6"] == "/usr/bin/true vip probe --vip dns6 --tcp [::1]:53 --peers /run/edgekeeper/vip/peers.json"
     assert set(found.commands) == {"dns", "dns6"}
+    assert found.paces == {name: {"Interval": 1, "Fall": 3, "Rise": 2} for name in ("dns", "dns6")}
     assert difference(wanted(), found) is None
 
 
@@ -79,6 +80,8 @@ def test_every_difference_is_told() -> None:
     ):
         told = difference(replace(asked, instances=(replace(dns, **changed), six, long)), found)  # type: ignore[arg-type]
         assert told == f"its instance dns has {what}"
+    for changed in ({"interval": 2}, {"fall": 4}, {"rise": 3}):
+        assert difference(replace(asked, script=replace(asked.script, **changed)), found) == "its track script chk_dns is run at another pace"
 
 
 def test_the_order_of_peers_is_no_difference() -> None:

@@ -20,6 +20,7 @@ sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "benchmarks")]
 
 import lb  # noqa: E402 - as above
 import vip_probe  # noqa: E402 - as above
+import watch  # noqa: E402 - as above
 
 from edgekeeper.config.dns import Dns  # noqa: E402
 from edgekeeper.dns.build import Build, detect  # noqa: E402
@@ -106,6 +107,7 @@ def main() -> int:
     rows += idle()
     rows += lb.rows()
     rows += vip_probe.rows()
+    rows += watch.rows()
     lines = ["| what | measured | limit | |", "| --- | --- | --- | --- |"]
     lines += [f"| {what} | {measured} | {limit} | {'reached' if well else '**not reached**'} |" for what, measured, limit, well in rows]
     text = "\n".join(lines) + "\n"

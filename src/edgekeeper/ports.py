@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 from edgekeeper.model.backend import Membership
 from edgekeeper.model.entry import Entry
+from edgekeeper.model.moment import Moment
 
 
 class Cost(StrEnum):
@@ -36,13 +37,16 @@ class Change:
 
 
 class Clock(Protocol):
-    """Time as an argument: seconds that never jump, and the wall clock."""
+    """Time as an argument: seconds that never jump, the wall clock, and all clocks at once."""
 
     def monotonic(self) -> float:
         """Seconds since some moment; never jumps."""
 
     def wall(self) -> float:
         """Seconds since 1970; may jump when somebody sets the clock."""
+
+    def moment(self) -> Moment:
+        """Now by every clock, for what must be dated over restarts, reboots and jumps of the wall clock."""
 
 
 class Journal(Protocol):

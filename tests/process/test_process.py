@@ -58,6 +58,17 @@ def test_its_output_is_cut_where_it_is_too_much() -> None:
     assert len(asyncio.run(run(["head", "-c", "1000000", "/dev/zero"], 10)).output) == 262_144
 
 
+def test_one_that_floods_is_killed_before_it_has_eaten_the_memory() -> None:
+    begun = time.monotonic()
+    with pytest.raises(StepFailedError, match="yes wrote more than 64 MiB; it was killed"):
+        asyncio.run(run(["yes"], 30))
+    assert time.monotonic() - begun < 5
+
+
+def test_a_script_may_write_to_its_own_outputs_by_name() -> None:
+    assert "said" in asyncio.run(run(["sh", "-c", "echo said > /dev/stderr"], 5)).output
+
+
 # find and stop ----------------------------------------------------------------------------
 
 

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
     Maker = Callable[[Root, Ground], Awaitable[Role]]
 
-ROLES = ("dns", "vip", "lb")
+ROLES = ("dns", "vip", "lb", "watch")
 """The sections that are roles; how each is made stands in its own folder, and is imported only when it is configured."""
 
-LISTEN = {"dns": "127.0.0.1:8084", "vip": "127.0.0.1:8085", "lb": "127.0.0.1:8086"}
+LISTEN = {"dns": "127.0.0.1:8084", "vip": "127.0.0.1:8085", "lb": "127.0.0.1:8086", "watch": "127.0.0.1:8087"}
 """Where a role that runs alone serves health, status and metrics when the config does not say."""
 
 LISTEN_TOGETHER = "127.0.0.1:8084"
@@ -47,8 +47,11 @@ def configured(root: Root) -> tuple[str, ...]:
     return tuple(role for role in ROLES if getattr(root, role, None) is not None)
 
 
-def start(chosen: Settings, loaded: Loaded, makers: Mapping[str, Maker], listen: str) -> None:
-    """Run roles until they are told to end; LockHeldError when one of them runs elsewhere on this machine already."""
+def start(chosen: Settings, loaded: Loaded, makers: Mapping[str, Maker], listen: str, adjust: Callable[[Root], Root] = lambda root: root) -> None:
+    """Run roles until they are told to end; LockHeldError when one of them runs elsewhere on this machine already.
+
+    ``adjust`` is what the command line changes in the config, now and each time that it is read again.
+    """
     import asyncio
     from contextlib import ExitStack
 
@@ -59,7 +62,7 @@ def start(chosen: Settings, loaded: Loaded, makers: Mapping[str, Maker], listen:
 
     node = chosen.this_node(loaded)
     chosen.start_logging(node)
-    root, clock, metrics = loaded.root, SystemClock(), Metrics()
+    root, clock, metrics = adjust(loaded.root), SystemClock(), Metrics()
     with ExitStack() as held:
         folders = {role: held.enter_context(runtime.alone(root.run_dir, role, root.state_dir)) for role in makers}
         journal = FileJournal(root.state_dir, node, clock)
@@ -70,7 +73,7 @@ def start(chosen: Settings, loaded: Loaded, makers: Mapping[str, Maker], listen:
 
         async def work() -> None:
             posts = [post(role, make) for role, make in makers.items()]
-            reread = lambda: chosen.load().root  # noqa: E731
+            reread = lambda: adjust(chosen.load().root)  # noqa: E731
             await runtime.Runtime(posts, root, node, clock, journal, metrics, reread=reread, listen=listen).run()
 
         asyncio.run(work())

@@ -104,12 +104,27 @@ lb:
   # engine: {binary: haproxy}      # user and group: what its workers become, when edgekeeper is root
 """
 
+_WATCH: Final = """
+watch:
+  - name: web
+    docker: web                    # whose log is followed and who is restarted; or file:, journald:, command: with a cure: of its own
+    fingerprints:                  # a line that arms; {regex: ...} and {level: warning} narrow it
+      - "upstream is wedged"
+    probe: "http://192.0.2.11:8080/"   # what confirms: three failed rounds alone, two after a line. Ask as clients do, not through lo
+    # untrusted_after: [" path="]  # what stands behind it in a line was written by clients
+    # cure: [docker]               # steps, the lightest first: docker, {systemd: UNIT}, {command: [...]}, {http: URL}
+    # budget: {burst: 3, every: 60s, per_hour: 6, cooldown: 0s}
+    # guard: {reachable: ["tcp://192.0.2.1:443"], maintenance: [{days: [sun], from: "02:00", to: "04:00"}]}
+    # shadow: true                 # decide and tell, do nothing
+  # - {name: mesh-proxy, preset: netbird-proxy, docker: netbird-proxy, probe: "tls://192.0.2.11:443?sni=git.example"}
+"""
+
 _TAIL: Final = """
 # probe:                           # what `edgekeeper probe` asks when no target is named
 #   targets: ["dns://192.0.2.53/health.example?type=TXT"]
 """
 
-SECTIONS: Final = {"dns": _DNS, "vip": _VIP, "lb": _LB}
+SECTIONS: Final = {"dns": _DNS, "vip": _VIP, "lb": _LB, "watch": _WATCH}
 """The sections of the roles that a starter can be written for."""
 
 OPS_PORT: Final = 8084

@@ -75,10 +75,10 @@ def _parts(model: type[BaseModel], path: str, seen: set[type[BaseModel]]) -> Ite
     if model in seen:
         return
     seen.add(model)
-    keys = tuple(_key(f"{path}.{name}" if path else name, info) for name, info in model.model_fields.items())
+    keys = tuple(_key(f"{path}.{info.alias or name}" if path else info.alias or name, info) for name, info in model.model_fields.items())
     yield Part(path, (model.__doc__ or "").strip().split("\n")[0], keys)
     for name, info in model.model_fields.items():
-        below = f"{path}.{name}" if path else name
+        below = f"{path}.{info.alias or name}" if path else info.alias or name
         for section, suffix in _sections(info.annotation):
             yield from _parts(section, below + suffix, seen)
 
@@ -86,7 +86,7 @@ def _parts(model: type[BaseModel], path: str, seen: set[type[BaseModel]]) -> Ite
 def unset(section: BaseModel, path: str = "") -> Iterator[tuple[Key, str]]:
     """The keys that a config leaves to their defaults, each with the value in force."""
     for name, info in type(section).model_fields.items():
-        below = f"{path}.{name}" if path else name
+        below = f"{path}.{info.alias or name}" if path else info.alias or name
         value = getattr(section, name)
         if isinstance(value, BaseModel):
             yield from unset(value, below)

@@ -64,12 +64,17 @@ def nearest(name: str, known: Iterable[str]) -> str:
     return f"unknown key; did you mean {close[0]}?" if close else f"unknown key; known here: {', '.join(names)}"
 
 
+def fields(model: type[BaseModel]) -> dict[str, FieldInfo]:
+    """The fields of a section, by the names that they have in the file."""
+    return {info.alias or name: info for name, info in model.model_fields.items()}
+
+
 def fields_at(model: type[BaseModel], path: Path) -> dict[str, FieldInfo]:
     """The fields of the section (or of all that a union allows) at a path."""
     out: dict[str, FieldInfo] = {}
     for kind in _kinds_at(model, path):
         if isinstance(kind, type) and issubclass(kind, BaseModel):
-            out.update(kind.model_fields)
+            out.update(fields(kind))
     return out
 
 
@@ -183,7 +188,7 @@ def _kinds_at(model: type[BaseModel], path: Path) -> list[Any]:
 
 def _below(kind: Any, step: str | int) -> list[Any]:
     if isinstance(kind, type) and issubclass(kind, BaseModel):
-        info = kind.model_fields.get(str(step))
+        info = fields(kind).get(str(step))
         return _unwrap(info.annotation) if info else []
     arguments = get_args(kind)
     if get_origin(kind) is dict:
@@ -214,7 +219,7 @@ def _describe(kind: Any) -> str:
     if origin is dict:
         return "a mapping"
     if isinstance(kind, type) and issubclass(kind, BaseModel):
-        names = [*list(kind.model_fields)[:4], *(["..."] if len(kind.model_fields) > 4 else [])]
+        names = [*list(fields(kind))[:4], *(["..."] if len(kind.model_fields) > 4 else [])]
         return getattr(kind, "short", "") or f"a mapping with {', '.join(names)}"
     plain = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}
     return plain.get(kind, "the right kind of value")

@@ -11,14 +11,16 @@ from typing import Any
 from pydantic import Field, ValidationError
 
 from edgekeeper.config.dns import Dns
-from edgekeeper.config.kinds import Node, Path, Section, is_address, split_host_port
+from edgekeeper.config.kinds import Items, Node, Path, Section, is_address, split_host_port
 from edgekeeper.config.lb import Lb, Service
 from edgekeeper.config.ops import Ops, Peer
 from edgekeeper.config.probe import Probe
 from edgekeeper.config.vip import PLAIN_PATH, Vips
 from edgekeeper.config.viprules import vip_rules
+from edgekeeper.config.watch import Watch
+from edgekeeper.config.watchrules import watch_rules
 
-RESERVED = ("kubernetes", "watch", "expose", "roll", "report", "notify")
+RESERVED = ("kubernetes", "expose", "roll", "report", "notify")
 """Sections of the design that this version cannot carry out: saying so beats ignoring them."""
 
 
@@ -33,6 +35,7 @@ class Root(Section):
     dns: Dns | None = Field(None, description="dnsdist under supervision.")
     vip: Vips | None = Field(None, description="keepalived under supervision.")
     lb: Lb | None = Field(None, description="HAProxy under supervision.")
+    watch: Items[Watch] | None = Field(None, description="Watchdogs: what is watched for wedges, and what cures it.", min_length=1)
     probe: Probe = Field(default_factory=Probe, description="The outage meter's targets.")  # type: ignore[arg-type]
 
 
@@ -52,6 +55,23 @@ def is_loopback(listen: str) -> bool:
 
 def broken_rules(root: Root) -> tuple[Rule, ...]:
     """Every rule between sections that this config breaks."""
+    out = _ops_rules(root)
+    if root.node and root.nodes and root.node not in root.nodes:
+        out.append(Rule(("node",), f"{root.node} is not among nodes: {', '.join(root.nodes)}"))
+    if root.dns:
+        out.extend(Rule(("dns", *rule.where), rule.what) for rule in _dns_rules(root.dns))
+    if root.vip:
+        out.extend(Rule(("vip", *where), what) for where, what in vip_rules(root.vip, root.nodes))
+        if root.vip.provider == "keepalived" and not fullmatch(PLAIN_PATH, root.run_dir):
+            out.append(Rule(("run_dir",), f"{root.run_dir!r} stands in keepalived's configuration; use an absolute path of letters, digits and . _ + - only"))
+    if root.lb:
+        out.extend(Rule(("lb", *rule.where), rule.what) for rule in _lb_rules(root.lb))
+    if root.watch:
+        out.extend(Rule(("watch", *where), what) for where, what in watch_rules(root.watch, root.node, root.nodes))
+    return tuple(out)
+
+
+def _ops_rules(root: Root) -> list[Rule]:
     out: list[Rule] = []
     ops = root.ops
     if ops.listen and not is_loopback(ops.listen) and not ops.token_file and not ops.client_ca:
@@ -63,17 +83,7 @@ def broken_rules(root: Root) -> tuple[Rule, ...]:
     named = root.nodes[root.node].ops if root.node in root.nodes else None
     if ops.certificate and named and not named.startswith("https:"):
         out.append(Rule(("nodes", str(root.node), "ops"), f"{named} is not https, but ops.certificate makes the listener so; nobody could ask it"))
-    if root.node and root.nodes and root.node not in root.nodes:
-        out.append(Rule(("node",), f"{root.node} is not among nodes: {', '.join(root.nodes)}"))
-    if root.dns:
-        out.extend(Rule(("dns", *rule.where), rule.what) for rule in _dns_rules(root.dns))
-    if root.vip:
-        out.extend(Rule(("vip", *where), what) for where, what in vip_rules(root.vip, root.nodes))
-        if root.vip.provider == "keepalived" and not fullmatch(PLAIN_PATH, root.run_dir):
-            out.append(Rule(("run_dir",), f"{root.run_dir!r} stands in keepalived's configuration; use an absolute path of letters, digits and . _ + - only"))
-    if root.lb:
-        out.extend(Rule(("lb", *rule.where), rule.what) for rule in _lb_rules(root.lb))
-    return tuple(out)
+    return out
 
 
 def _dns_rules(dns: Dns) -> list[Rule]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import ssl
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import httpx2
@@ -13,7 +15,7 @@ from edgekeeper.errors import MissingError
 from edgekeeper.host.poll import Response
 from edgekeeper.host.tls import NOBODY, Trust, client_context
 
-__all__ = ["Response", "Trust", "get"]
+__all__ = ["Flow", "Response", "Trust", "get", "request", "stream"]
 
 _LIMIT = 8 * 2**20
 _UNUSED = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -26,7 +28,20 @@ async def get(url: str, *, deadline_s: float, headers: Mapping[str, str] | None 
     Proxies of the environment are not used: the edge's own machines are asked directly. A redirection
     is an answer and not followed, so that a token in ``headers`` goes to nobody else.
     """
-    verify = client_context(trust, url) if url.startswith("https") else _UNUSED
+    return await request("GET", url, deadline_s=deadline_s, headers=headers, trust=trust)
+
+
+async def request(
+    method: str,
+    url: str,
+    *,
+    deadline_s: float,
+    headers: Mapping[str, str] | None = None,
+    trust: Trust = NOBODY,
+    body: bytes | None = None,
+    uds: str | None = None,
+) -> Response:
+    """As ``get``, with any method and a body; ``uds`` is the path of a Unix socket to ask instead of the URL's host."""
     wires: list[Any] = []
 
     async def trace(event: str, info: Mapping[str, Any]) -> None:
@@ -34,24 +49,66 @@ async def get(url: str, *, deadline_s: float, headers: Mapping[str, str] | None 
             wires.append(info["return_value"])
 
     try:
-        async with (
-            asyncio.timeout(deadline_s),  # the client's own timeout begins anew with each byte
-            httpx2.AsyncClient(timeout=None, verify=verify, trust_env=False) as client,
-            client.stream("GET", url, headers=dict(headers or {}), extensions={"trace": trace}) as response,
-        ):
-            body = bytearray()
-            async for chunk in response.aiter_bytes():
-                body += chunk
-                if len(body) > _LIMIT:
-                    msg = f"{url} answered more than {_LIMIT} bytes; the answer is not used"
-                    raise MissingError(msg)
-            return Response(response.status_code, body.decode("utf-8", "replace"))
-    except TimeoutError as err:
-        msg = f"{url} did not answer in full within {deadline_s:g} s"
-        raise MissingError(msg) from err
-    except (httpx2.HTTPError, httpx2.InvalidURL, OSError, ssl.SSLError) as err:
-        msg = f"{url} did not answer: {type(err).__name__} {err}".rstrip()
-        raise MissingError(msg) from err
+        with _told(url, deadline_s):
+            async with (
+                asyncio.timeout(deadline_s),  # the client's own timeout begins anew with each byte
+                _client(url, trust, uds) as client,
+                client.stream(method, url, headers=dict(headers or {}), content=body, extensions={"trace": trace}) as response,
+            ):
+                read = bytearray()
+                async for chunk in response.aiter_bytes():
+                    read += chunk
+                    if len(read) > _LIMIT:
+                        msg = f"{url} answered more than {_LIMIT} bytes; the answer is not used"
+                        raise MissingError(msg)
+                return Response(response.status_code, read.decode("utf-8", "replace"))
     finally:
         for wire in wires:  # the library forgets the socket of a server that hangs in the TLS handshake
             await wire.aclose()
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """An answer that has no end: its status, and its bytes as they come; iterating raises MissingError when the connection breaks."""
+
+    status: int
+    chunks: AsyncIterator[bytes]
+
+
+@contextlib.asynccontextmanager
+async def stream(url: str, *, deadline_s: float, uds: str | None = None) -> AsyncIterator[Flow]:
+    """GET a URL whose answer goes on for ever; the head comes within the deadline or MissingError says why not.
+
+    How long it may be silent afterwards is for the caller to judge; leaving the block ends the connection.
+    """
+    async with contextlib.AsyncExitStack() as stack:
+        with _told(url, deadline_s):
+            async with asyncio.timeout(deadline_s):
+                client = await stack.enter_async_context(_client(url, NOBODY, uds))
+                response = await stack.enter_async_context(client.stream("GET", url, headers={"Accept-Encoding": "identity"}))
+        yield Flow(response.status_code, _chunks(url, response, deadline_s))
+
+
+async def _chunks(url: str, response: httpx2.Response, deadline_s: float) -> AsyncIterator[bytes]:
+    with _told(url, deadline_s):
+        async for chunk in response.aiter_raw():
+            yield chunk
+
+
+def _client(url: str, trust: Trust, uds: str | None) -> httpx2.AsyncClient:
+    verify = client_context(trust, url) if url.startswith("https") else _UNUSED
+    transport = httpx2.AsyncHTTPTransport(verify=verify, trust_env=False, uds=uds) if uds is not None else None
+    return httpx2.AsyncClient(timeout=None, verify=verify, trust_env=False, transport=transport)
+
+
+@contextlib.contextmanager
+def _told(url: str, deadline_s: float) -> Iterator[None]:
+    """Turn what the library raises into the one error that says why there was no answer; its cause is what the library raised."""
+    try:
+        yield
+    except TimeoutError as err:
+        msg = f"{url} did not answer in full within {deadline_s:g} s"
+        raise MissingError(msg) from err
+    except (httpx2.HTTPError, httpx2.StreamError, httpx2.InvalidURL, OSError, ssl.SSLError) as err:
+        msg = f"{url} did not answer: {type(err).__name__} {err}".rstrip()
+        raise MissingError(msg) from err

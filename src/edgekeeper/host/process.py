@@ -22,6 +22,9 @@ from pathlib import Path
 from edgekeeper.errors import MissingError, StepFailedError
 
 _OUTPUT_LIMIT = 262_144
+_OUTPUT_MOST = 64 * 2**20
+"""A command that writes more is killed: one that floods takes 1.4 GB of memory a second (measured 2026-11-30)."""
+_OUTPUT_LOOK_S = 0.1
 _DESCRIPTORS = 524_288
 """As many as systemd allows; a container may allow a thousand times more, and what walks over them all would never end."""
 _KILL_DEADLINE_S = 10.0
@@ -49,7 +52,7 @@ def installed(binary: str, name: str, package: str, key: str) -> str:
 
 
 async def run(argv: Sequence[str], deadline_s: float, env: Mapping[str, str] | None = None) -> Finished:
-    """Run a command to its end; past the deadline it is killed and StepFailedError says so.
+    """Run a command to its end; past the deadline, or when it floods, it is killed and StepFailedError says so.
 
     Its output goes into memory that we read afterwards: a pipe would be held open by a child of it that
     left its session, and be waited for.
@@ -70,7 +73,7 @@ async def _ended(argv: Sequence[str], sink: int, deadline_s: float, env: Mapping
         raise MissingError(msg) from err
     try:
         async with asyncio.timeout(deadline_s):
-            return await process.wait()
+            return await _bounded(process, sink, argv[0])
     except TimeoutError:
         msg = f"{argv[0]} did not end within {deadline_s:g} s; it was killed"
         raise StepFailedError(msg) from None
@@ -81,6 +84,19 @@ async def _ended(argv: Sequence[str], sink: int, deadline_s: float, env: Mapping
             with contextlib.suppress(TimeoutError):  # it may hang in the kernel
                 async with asyncio.timeout(_KILL_DEADLINE_S):
                     await process.wait()
+
+
+async def _bounded(process: asyncio.subprocess.Process, sink: int, name: str) -> int:
+    """Its exit code; StepFailedError once it has written too much. Not by a seal or a limit of the kernel's: those would end the files that it works on too."""
+    waiting = asyncio.ensure_future(process.wait())
+    try:
+        while not (await asyncio.wait({waiting}, timeout=_OUTPUT_LOOK_S))[0]:
+            if os.fstat(sink).st_size > _OUTPUT_MOST:
+                msg = f"{name} wrote more than {_OUTPUT_MOST // 2**20} MiB; it was killed"
+                raise StepFailedError(msg)
+        return waiting.result()
+    finally:
+        waiting.cancel()
 
 
 async def can_run(user: str, argv: Sequence[str], deadline_s: float) -> str | None:

@@ -51,8 +51,10 @@ class Actor:
 
     def signal(self, number: signal.Signals) -> None:
         """Send a signal; nothing happens when it is gone already."""
-        with contextlib.suppress(ProcessLookupError):
-            self._process.send_signal(number)
+        # Not send_signal: that looks first whether the process has ended, and so takes its exit code away from asyncio, which waits for it too.
+        if self.code is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, number)
 
     async def wait(self, timeout_s: float) -> int:
         """Wait for its end; StepFailedError when it does not come in time."""

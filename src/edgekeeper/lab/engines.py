@@ -21,15 +21,18 @@ class Program:
 
     option: str
     says: re.Pattern[str]
+    package: str = ""
+    """Its Debian package, where that has another name."""
 
 
 PROGRAMS = {
     "dnsdist": Program("--version", re.compile(r"dnsdist (\d+(?:\.\d+)+)")),
     "haproxy": Program("-v", re.compile(r"HAProxy version (\d+(?:\.\d+)+)")),
     "keepalived": Program("--version", re.compile(r"Keepalived v(\d+(?:\.\d+)+)")),
+    "dockerd": Program("--version", re.compile(r"Docker version (\d+(?:\.\d+)+)"), "docker.io"),
 }
-"""Engines by the name of their program, which is also that of their Debian package."""
-TITLES = {"dnsdist": "dnsdist", "haproxy": "HAProxy", "keepalived": "keepalived"}
+"""Engines by the name of their program."""
+TITLES = {"dnsdist": "dnsdist", "haproxy": "HAProxy", "keepalived": "keepalived", "dockerd": "Docker"}
 """Engines as they write themselves."""
 
 
@@ -60,7 +63,7 @@ async def find(suite: str, name: str = "dnsdist") -> EngineAt:
     if suite == HOST:
         found = shutil.which(name)
         if found is None:
-            msg = f"{name} is not installed; run script/engines and choose one with --engines testing, or apt-get install {name}"
+            msg = f"{name} is not installed; run script/engines and choose one with --engines testing, or apt-get install {PROGRAMS[name].package or name}"
             raise MissingError(msg)
     elif suite in SUITES:
         path = prefix() / suite / "bin" / name

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import ctypes
 import fcntl
 import os
 import shutil
 import signal
 import socket
 import tempfile
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Self
 
 from edgekeeper.errors import MissingError, StepFailedError
+from edgekeeper.host import netns
+from edgekeeper.lab import cgroups
 from edgekeeper.lab.topology import PREFIX, Plan, cable_lines, full_name, owner
 
 _RUN = Path("/run/netns")
-_CLONE_NEWNET = 0x40000000
 _STEP_S = 10.0
 
 
@@ -121,35 +120,15 @@ class Net:
 
     def socket(self, short: str, kind: socket.SocketKind = socket.SOCK_STREAM, family: int = socket.AF_INET, protocol: int = 0) -> socket.socket:
         """A non-blocking socket, IPv4 unless said, that lives in a namespace, for the runner's own questions."""
-        found: list[socket.socket] = []
-        errors: list[OSError] = []
-
-        def make() -> None:
-            # setns binds one thread only, so a thread of its own goes there and ends there.
-            libc = ctypes.CDLL(None, use_errno=True)
-            try:
-                fd = os.open(_RUN / self.name[short], os.O_RDONLY | os.O_CLOEXEC)
-                try:
-                    if libc.setns(fd, _CLONE_NEWNET):
-                        raise OSError(ctypes.get_errno(), "setns")
-                finally:
-                    os.close(fd)
-                found.append(socket.socket(family, kind, protocol))
-            except OSError as err:
-                errors.append(err)
-
-        thread = threading.Thread(target=make)
-        thread.start()
-        thread.join()
-        if errors:
-            msg = f"cannot enter the namespace {self.name[short]}: {errors[0].strerror}; the drill stops"
-            raise StepFailedError(msg)
-        found[0].setblocking(False)
-        return found[0]
+        try:
+            return netns.open_socket(_RUN / self.name[short], kind, family, protocol)
+        except MissingError as err:
+            msg = f"{err}; the drill stops"
+            raise StepFailedError(msg) from None
 
 
 async def remove(real: str) -> None:
-    """Kill every process inside a namespace, and only those; then remove it. Idempotent."""
+    """Kill every process inside a namespace and in the control group of its name, and only those; then remove both. Idempotent."""
     if not (_RUN / real).exists():
         return
     for _ in range(20):
@@ -160,6 +139,7 @@ async def remove(real: str) -> None:
         if not pids:
             break
         await asyncio.sleep(0.05)
+    await cgroups.remove(real)
     # A killed process may linger as a zombie of a parent that is gone for good; the name goes anyway.
     with contextlib.suppress(StepFailedError):
         await _ip("netns", "delete", real)

@@ -38,7 +38,7 @@ class Product:
     With ``everything`` it is ``edgekeeper run``: the other roles are in ``home.root``.
     """
 
-    def __init__(self, stage: Stage, role: str, section: dict[str, Any], ops_port: int, home: Home | None = None, *, everything: bool = False) -> None:
+    def __init__(self, stage: Stage, role: str, section: Any, ops_port: int, home: Home | None = None, *, everything: bool = False) -> None:
         self.stage = stage
         self.role = role
         self.section = section

@@ -5,7 +5,7 @@ that passes its shallow check but is a black hole to our own probe into MAINT. W
 up, take the last usable server of a backend, take more than one of three, act more often than the budget allows, act on what it
 cannot see, or give back a server that somebody else has put into MAINT.
 
-Times: ``now`` are seconds that never jump (for holds), ``wall`` is Unix time (for the budget).
+Times: ``now`` are seconds that never jump (for holds and the budget), ``wall`` is Unix time (for marks, which outlive a restart).
 """
 
 from __future__ import annotations
@@ -268,7 +268,7 @@ class _Turn:
 
     def may(self, name: str, what: str) -> bool:
         """Whether the budget has one act left; it is taken."""
-        answer = spend(self.budget, self.wall)
+        answer = spend(self.budget, self.now)
         self.budget = answer.budget
         if not answer.allowed:
             self.hold(name, "budget", f"{what}, but the budget is spent: {answer.why}")

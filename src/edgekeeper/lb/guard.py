@@ -22,7 +22,7 @@ from edgekeeper.lb.decide import Act, FreeSessions, Key, Mark, MarkServer, Note,
 from edgekeeper.lb.marks import read_marks, write_marks
 from edgekeeper.lb.scene import Scene, View, end_sessions
 from edgekeeper.log import INFO, WARNING, Event, emit
-from edgekeeper.model.budget import Budget
+from edgekeeper.model.budget import Budget, Window
 from edgekeeper.model.entry import Entry
 from edgekeeper.model.reach import Reach
 from edgekeeper.ports import Clock, Journal
@@ -75,7 +75,8 @@ class Guard:
         self._journal = journal
         self._admin = Admin(settings.socket)
         self._scene = Scene(self._admin, clock)
-        self._state = State(Budget(settings.limit, settings.window_s))
+        self._budget = Budget((Window(settings.limit, settings.window_s),))
+        self._state = State(self._budget)
         self._stats: Mapping[Key, ServerStat] = {}
         self._rounds: deque[tuple[float, asyncio.Task[dict[Key, Reach]]]] = deque()
         self._said: dict[str, str] = {}
@@ -97,8 +98,7 @@ class Guard:
     async def watch(self) -> None:
         """Watch until ``end``."""
         marks = read_marks(self._folder)
-        now = self._clock.wall()
-        self._state = replace(self._state, budget=budgets.look(self._store, self._key, self.settings.limit, self.settings.window_s, now), marks=marks)
+        self._state = replace(self._state, budget=budgets.look(self._store, self._key, self._budget, self._clock.moment()), marks=marks)
         self._log(Event.LB_GUARD_STARTED, "guard", "act", self._sentence(len(marks)))
         asking = asyncio.create_task(self._ask_all_the_time())
         try:
@@ -248,7 +248,7 @@ class Guard:
             await self._release(act, view)
             return
         try:
-            answer = budgets.spend(self._store, self._key, self.settings.limit, self.settings.window_s, self._clock.wall())
+            answer = budgets.spend(self._store, self._key, self._budget, self._clock.moment())
             refusal = None if answer.allowed else f"the budget is spent: {answer.why}"
         except EdgekeeperError as err:
             refusal = str(err)

@@ -13,7 +13,7 @@ from edgekeeper.lb import brake
 from edgekeeper.lb.brake import Manner
 from edgekeeper.lb.scene import Ended, Scene, View, end_left, end_sessions
 from edgekeeper.log import WARNING, Event, emit
-from edgekeeper.model.budget import Budget, spend
+from edgekeeper.model.budget import Budget, Window, spend
 from edgekeeper.model.entry import Entry
 from edgekeeper.ports import Clock, Journal
 
@@ -44,7 +44,7 @@ class Sweeper:
         self._clock = clock
         self._journal = journal
         self._since = brake.Since()
-        self._budget = Budget(LIMIT, WINDOW_S)
+        self._budget = Budget((Window(LIMIT, WINDOW_S),))
         self._spent = ""
         self._cuts: deque[tuple[float, int]] = deque(maxlen=4096)
         self._vain: dict[tuple[str, str, tuple[int, ...]], float] = {}

@@ -65,6 +65,20 @@ class Span:
             return f"less than {_bound(self.max_s)}"
         return f"{_bound(self.min_s)} to {_bound(self.max_s)}"
 
+    def brief(self) -> str:
+        """In whole seconds, rounded outwards: ``3 min 30 s to 3 min 31 s``, ``less than 4 s``, ``at least 2 min 0 s``, ``0 s``."""
+        least = math.floor(round(self.min_s, 3))
+        if math.isinf(self.max_s):
+            return f"at least {_whole(least)}"
+        most = math.ceil(round(self.max_s, 3))
+        return f"less than {_whole(most)}" if least == 0 < most else _whole(most) if least == most else f"{_whole(least)} to {_whole(most)}"
+
+
+def _whole(seconds: int) -> str:
+    minutes, rest = divmod(seconds, 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min {rest} s" if hours else f"{minutes} min {rest} s" if minutes else f"{rest} s"
+
 
 def _bound(seconds: float) -> str:
     """Short ones in milliseconds, rounded up: a bound of nothing would be a lie."""

@@ -45,6 +45,12 @@ METRICS: Final = (
     Metric("edgekeeper_vip_engine_up", "gauge", (), "1 when keepalived runs, else 0."),
     Metric("edgekeeper_vip_engine_restarts", "counter", ("reason",), "Engine restarts by reason: peers, vips, other, exit."),
     Metric("edgekeeper_vip_alarms", "gauge", (), "Alarms that are raised now."),
+    Metric("edgekeeper_watch_up", "gauge", ("watch",), "1 when the probe answered well last, 0 when it failed; absent before the first answer."),
+    Metric("edgekeeper_watch_blind", "gauge", ("watch",), "1 when the log of the watched service cannot be followed, else 0."),
+    Metric("edgekeeper_watch_wanted", "gauge", ("watch",), "1 while a cure is wanted and held back, else 0."),
+    Metric("edgekeeper_watch_events", "counter", ("watch", "event"), "What the watch decided, by event: watch.armed, watch.cured, watch.suppressed..."),
+    Metric("edgekeeper_watch_recovered_seconds", "gauge", ("watch",), "Seconds from the first sign to the first good answer of the last cure that helped."),
+    Metric("edgekeeper_watch_alarms", "gauge", (), "Alarms that are raised now."),
     Metric("edgekeeper_journal_lost", "gauge", (), "Journal entries that could not be written since the start."),
 )
 

@@ -14,6 +14,7 @@ import time
 from collections import OrderedDict
 from dataclasses import dataclass, field
 
+from edgekeeper.host import netns
 from edgekeeper.probe.target import Target
 
 _PENDING = 1000
@@ -72,10 +73,16 @@ class Wire:
             await self.writer.wait_closed()
 
 
-async def open_wire(target: Target, context: ssl.SSLContext | None) -> Wire:
-    """Connect, and shake hands where the target wants TLS. One address, one attempt: a probe hides nothing."""
+async def open_wire(target: Target, context: ssl.SSLContext | None, inside: str | None = None) -> Wire:
+    """Connect, and shake hands where the target wants TLS. One address, one attempt: a probe hides nothing.
+
+    ``inside`` is the path of the network namespace to ask from; names are resolved out here all the same, ``localhost`` is 127.0.0.1 there.
+    """
     began = time.monotonic()
-    reader, writer = await asyncio.open_connection(target.host, target.port)
+    if inside is None:
+        reader, writer = await asyncio.open_connection(target.host, target.port)
+    else:
+        reader, writer = await asyncio.open_connection(sock=await netns.connected(inside, target.host, target.port))
     connected = time.monotonic()
     tls_ms: float | None = None
     if context is not None:

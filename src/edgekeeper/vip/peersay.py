@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
 from edgekeeper.model.text import printable
@@ -63,6 +63,10 @@ class PeerView:
     answered: float | None = None
     why: str = ""
     vips: Mapping[str, PeerVip] = field(default_factory=dict)
+
+    def failing(self, why: str, asked: float | None) -> PeerView:  # noqa: ARG002 - of no interest here
+        """The same after a question that gave nothing: what it said stays, and becomes old."""
+        return replace(self, why=why)
 
 
 def every_s(peers: int) -> float:

@@ -11,6 +11,7 @@ from edgekeeper.lab.run import chosen
 VERSIONS = {
     "dnsdist": ((1, 7, 3), (1, 9, 16), (2, 1, 3)),
     "haproxy": ((2, 6, 12), (3, 0, 11), (3, 2, 26)),
+    "dockerd": ((20, 10, 24), (26, 1, 5), (28, 5, 2)),
     "keepalived": ((2, 2, 7), (2, 3, 3), (2, 3, 4)),
 }
 
@@ -59,6 +60,12 @@ def test_every_drill_of_the_design_is_there() -> None:
         "vip-reloaded",
         "vip-kubeadm",
         "dns-and-vip",
+        "watch-wedge",
+        "watch-wedge-in-cooldown",
+        "watch-forged-lines",
+        "watch-rotation",
+        "watch-management-down",
+        "watch-pair",
     }
 
 

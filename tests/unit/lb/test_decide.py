@@ -27,7 +27,7 @@ from edgekeeper.lb.decide import (
     undone,
     unsure,
 )
-from edgekeeper.model.budget import Budget
+from edgekeeper.model.budget import Budget, Window
 from edgekeeper.model.reach import Reach
 
 RULES = Rules()
@@ -41,7 +41,7 @@ class Play:
 
     def __init__(self, *states: Condition, limit: int = 6, sessions: int = 2) -> None:
         self.servers = {f"cp{i}": Seen("cp", f"cp{i}", state, ((NEW, sessions),), 100, True) for i, state in enumerate(states, 1)}
-        self.state = State(Budget(limit, 600.0))
+        self.state = State(Budget((Window(limit, 600.0),)))
         self.now, self.wall, self.worker = 1000.0, 1_700_000_000.0, NEW
         self.started = self.wall - 100
         self.acts: list[Act] = []
@@ -206,6 +206,11 @@ def test_the_budget_holds_back_and_says_so_once() -> None:
     assert len(play.acts) == 1
     assert [(n.object, n.kind) for n in play.notes] == [("cp/cp1", "budget")]
     assert "the budget is spent: 1 of 1 in 600 s are spent" in play.notes[0].why
+    play.wall += 3600
+    for _ in range(4):
+        play.look()
+        play.set("cp1", sessions=((NEW, 2),))
+    assert len(play.acts) == 1, "a wall clock that is set ahead frees nothing"
 
 
 def test_maint_of_somebody_else_is_never_given_back() -> None:

@@ -3,7 +3,23 @@
 from __future__ import annotations
 
 from edgekeeper.lab.drill import Drill
-from edgekeeper.lab.drills import changes, kinds, members, pinned, reloads, supervisor, truth, vip_faults, vip_joint, vip_moves, vip_owners, vip_quiet
+from edgekeeper.lab.drills import (
+    changes,
+    kinds,
+    members,
+    pinned,
+    reloads,
+    supervisor,
+    truth,
+    vip_faults,
+    vip_joint,
+    vip_moves,
+    vip_owners,
+    vip_quiet,
+    watch_lines,
+    watch_members,
+    watch_wedges,
+)
 
 DRILLS: dict[str, Drill] = {
     drill.name: drill
@@ -50,5 +66,11 @@ DRILLS: dict[str, Drill] = {
         vip_quiet.VIP_SUPERVISOR_FROZEN,
         vip_quiet.VIP_RELOADED,
         vip_joint.DNS_AND_VIP,
+        watch_wedges.WEDGE,
+        watch_wedges.IN_COOLDOWN,
+        watch_lines.FORGED_LINES,
+        watch_lines.ROTATION,
+        watch_members.MANAGEMENT_DOWN,
+        watch_members.WATCH_PAIR,
     )
 }

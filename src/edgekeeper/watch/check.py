@@ -1,0 +1,60 @@
+"""The watch section of a config, judged: are its targets and patterns usable, would its probe see a wedge, could it cure at all.
+
+There is no engine to ask; nothing is asked of the network or of Docker.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from edgekeeper.config.root import Root
+from edgekeeper.config.watch import Watch
+from edgekeeper.errors import EdgekeeperError, UsageError
+from edgekeeper.host.addresses import held
+from edgekeeper.host.clock import SystemClock
+from edgekeeper.model.verdict import EngineVerdict
+from edgekeeper.probe.target import parse
+from edgekeeper.watch import build
+from edgekeeper.watch.advice import advice
+from edgekeeper.watch.netbird import LEAK
+from edgekeeper.watch.presets import merged
+
+
+async def verdict(root: Root, node: str) -> EngineVerdict:
+    """Make every watch once, and throw it away."""
+    notes: list[str] = []
+    doubts: list[str] = []
+    with tempfile.TemporaryDirectory(prefix="edgekeeper-check-") as folder:
+        for watch in map(merged, root.watch or ()):
+            try:
+                build.parts(watch, SystemClock(), Path(folder), Path(folder))
+            except UsageError as err:
+                return EngineVerdict("edgekeeper", str(err), (), ())
+            notes += _notes(watch)
+            doubts += _doubts(watch)
+    return EngineVerdict("", None, tuple(notes), tuple(doubts))
+
+
+def _notes(watch: Watch) -> list[str]:
+    out: list[str] = []
+    if watch.probe is None and watch.confirm == "probe":
+        out.append(f"watch {watch.name} has no probe, so nothing can confirm a line and nothing will be cured; say probe: tls://HOST:PORT?sni=NAME")
+    if watch.confirm == "none":
+        out.append(f"watch {watch.name}: confirm: none lets whoever can write into its log (clients, often: request paths are logged) restart the service")
+    if watch.preset == "netbird-proxy":
+        out.append(f"watch {watch.name}: {LEAK}")
+    if watch.shadow:
+        out.append(f"watch {watch.name} only looks on (shadow: true)")
+    if watch.probe is not None and watch.probe.from_ == "node":
+        try:
+            own = [one.address for one in held()]
+            out += [f"watch {watch.name}: {text}" for text in advice([parse(url) for url in watch.probe.targets], own)]
+        except (EdgekeeperError, UsageError):
+            pass
+    return out
+
+
+def _doubts(watch: Watch) -> list[str]:
+    sockets = [watch.docker_socket] if watch.docker is not None or any(step.docker for step in watch.cure or ()) else []
+    return [f"watch {watch.name}: {socket} is not on this machine; Docker is not judged here" for socket in sockets if not Path(socket).exists()]

@@ -1,0 +1,385 @@
+"""One watch at work: lines, answers and time are fed to ``decide``, and what it says is carried out, told and journaled."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from edgekeeper.errors import EdgekeeperError
+from edgekeeper.host import budgets
+from edgekeeper.log import INFO, WARNING, Event, emit
+from edgekeeper.model.budget import Budget, spend
+from edgekeeper.model.entry import Entry
+from edgekeeper.model.text import printable
+from edgekeeper.ports import Clock, Journal
+from edgekeeper.watch import memory
+from edgekeeper.watch.decide import begin, decide, due
+from edgekeeper.watch.fingerprint import Matcher
+from edgekeeper.watch.seams import Answer, Asker, Cure, Guard, Sight, Source
+from edgekeeper.watch.siblings import Place
+from edgekeeper.watch.state import Answered, Apply, Ask, Cured, Decision, Hit, Look, Outlook, Phase, Policy, Refused, Started, State, Tick
+from edgekeeper.watch.state import Event as Happening
+
+LATE_S = 0.5
+"""A round that failed so much later than its timeout was read late: this process was frozen meanwhile, and the failure says nothing."""
+
+OUTSTANDING = 8
+"""Rounds under way at the same time."""
+
+CURE_MOST_S = 700.0
+"""A cure has its own deadline; this one is for a cure that forgets it."""
+
+STOOD_S = 5.0
+"""Longer than a locked store makes a spending wait (2 s): then this process was frozen, and what it had decided on is no longer so."""
+
+BLIND_AFTER_S = 3.0
+"""A log that comes back within this time was never lost sight of: a restart of the service takes as long."""
+
+SPENT_EVERY_S = 5.0
+"""How often the store of budgets is read for the status; an act of our own is known at once."""
+
+SHORTEST_WAIT_S = 0.005
+ROLE = "watch"
+
+_EVENTS = {
+    "arm": (Event.WATCH_ARMED, "hold", INFO),
+    "disarm": (Event.WATCH_DISARMED, "hold", INFO),
+    "confirm": (Event.WATCH_CONFIRMED, "hold", WARNING),
+    "suppress": (Event.WATCH_SUPPRESSED, "suppress", WARNING),
+    "cancel": (Event.WATCH_CANCELLED, "hold", INFO),
+    "prove": (Event.WATCH_PROVED, "hold", INFO),
+    "fail": (Event.WATCH_NOT_PROVED, "hold", WARNING),
+}
+"""What is told of each kind of decision; ``act`` is told once the budget was spent, ``hold`` not at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What a watch is made of. ``key`` names its budget (its group's, or its own); ``timeout_s`` is that of one round."""
+
+    name: str
+    policy: Policy
+    matcher: Matcher | None
+    source: Source | None
+    asker: Asker | None
+    timeout_s: float
+    guards: Sequence[Guard]
+    cures: Sequence[Cure]
+    budget: Budget
+    key: str
+    blind_after_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """What a watch uses with the others: the store of budgets, the folder for what is remembered, and who is told.
+
+    ``place`` is its place in the group (None: it has none); ``others_s`` are the ages of the acts that the group's other nodes told
+    of; ``count`` counts an event.
+    """
+
+    store: Path
+    folder: Path
+    clock: Clock
+    journal: Journal
+    place: Place | None
+    others_s: Callable[[], Sequence[float]]
+    count: Callable[[str], None]
+    alarm: Callable[[str, str | None], None]
+
+
+class Patrol:
+    """One watch from its begin to its end."""
+
+    def __init__(self, parts: Parts, shared: Shared) -> None:
+        self.parts = parts
+        self.answer: Answer | None = None
+        self.sight = Sight(seeing=parts.source is None, why="it is being followed" if parts.source else "no log is followed")
+        self.wants_since: float | None = None
+        self.curing_since: float | None = None
+        self.last_cure: float | None = None
+        self.cures = 0
+        self.why = "it begins"
+        self._shared = shared
+        self._clock = shared.clock
+        self._file = memory.file(shared.folder, parts.name)
+        recalled = memory.recall(self._file)
+        self.ours = recalled.curing
+        self.state = begin(self._clock.monotonic(), parts.policy, recalled.line)
+        self._wake = asyncio.Event()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._asking = 0
+        self._looking = False
+        self._applying: asyncio.Task[None] | None = None
+        self._last_line = self._clock.monotonic()
+        self._unseen = self._clock.monotonic()
+        self.blind = False
+        self._since_start: float | None = None
+        self._spent_read: tuple[float, tuple[float, ...]] | None = None
+
+    async def run(self) -> None:
+        """Watch for ever; when cancelled, a cure that is under way is waited for: half of one is worse than none."""
+        if self._shared.place is not None:
+            self._shared.place.rests()
+            self._shared.place.wakes(awake=self.state.phase is not Phase.QUIET)
+        if self.parts.source is not None:
+            self._spawn(self.parts.source.follow(self.arrived, self.seen))
+        if self.state.phase is not Phase.QUIET:
+            self._tell(Event.WATCH_ARMED, "hold", WARNING, f"armed again by what an earlier process had seen: {self.state.line}")
+        try:
+            while True:
+                self._wake.clear()
+                self._listen()
+                wait = due(self.state, self.parts.policy) - self._clock.monotonic()
+                if wait <= 0:
+                    self._feed(Tick())
+                    await asyncio.sleep(0)
+                    continue
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(min(max(wait, SHORTEST_WAIT_S), 1.0)):
+                        await self._wake.wait()
+        finally:
+            for task in self._tasks:
+                task.cancel()
+            if self._applying is not None:
+                await asyncio.wait([self._applying], timeout=CURE_MOST_S)
+
+    def spent_ages_s(self, most: int) -> list[float]:
+        """Ages of this node's own acts on the budget, youngest first; none when the store cannot be read."""
+        now = self._clock.monotonic()
+        if self._spent_read is None or now - self._spent_read[0] > SPENT_EVERY_S:
+            try:
+                ages = budgets.ages(self._shared.store, self.parts.key, self._clock.moment())
+            except EdgekeeperError:
+                ages = ()
+            self._spent_read = (now, ages)
+        read, found = self._spent_read
+        return [round(age + now - read, 2) for age in found[:most]]
+
+    # what happens -----------------------------------------------------------------------------
+
+    def arrived(self, chunk: bytes, at: float) -> None:
+        """Lines of the service's log came."""
+        self._last_line = max(self._last_line, at)
+        if self.parts.matcher is None:
+            return
+        for match in self.parts.matcher.hits(chunk):
+            self._feed(Hit(match.line, match.rest))
+
+    def seen(self, sight: Sight) -> None:
+        """The source sees, or does not see any more; and when the service was last started."""
+        before, self.sight = self.sight, sight
+        if sight.started is not None and sight.started != self._since_start:
+            self._since_start = sight.started
+            self._feed(Started(self._clock.monotonic() - max(0.0, self._clock.wall() - sight.started)))
+        if sight.seeing:
+            self._last_line = self._clock.monotonic() if not before.seeing else self._last_line
+        if before.seeing and not sight.seeing:
+            self._unseen = self._clock.monotonic()
+        if (before.seeing, before.why) != (sight.seeing, sight.why):
+            self._wake.set()
+
+    def _listen(self) -> None:
+        """A log that cannot be followed, and one that is silent for longer than it ever should be. A cure cuts the log: that is no news."""
+        now, sight = self._clock.monotonic(), self.sight
+        if sight.seeing != self.blind:
+            self._shared.alarm("blind", f"the log cannot be followed: {sight.why}" if self.blind else None)  # the reason may be another one by now
+        elif sight.seeing:
+            self.blind = False
+            self._tell(Event.WATCH_SEES, "hold", INFO, sight.why)
+            self._shared.alarm("blind", None)
+        elif now - self._unseen > BLIND_AFTER_S and self.state.phase not in {Phase.CURING, Phase.PROVING}:
+            self.blind = True
+            self._tell(Event.WATCH_BLIND, "hold", WARNING, f"the log cannot be followed: {sight.why}")
+        limit = self.parts.blind_after_s
+        if limit is not None and self.parts.source is not None:
+            why = f"no line at all for {limit:g} s: the log's level may be too high, or the log is not the service's"
+            self._shared.alarm("silent", why if now - self._last_line > limit else None)
+
+    # what is decided --------------------------------------------------------------------------
+
+    def _feed(self, event: Happening) -> None:
+        now = self._clock.monotonic()
+        before = self.state
+        decision = decide(before, event, now, self.parts.policy)
+        self.state = decision.state
+        if decision.state.phase is not before.phase:
+            self._changed(before, now)
+        if decision.kind != "hold" or decision.state.phase is not before.phase:
+            self.why = decision.why
+        told = _EVENTS.get(decision.kind)
+        if told is not None:
+            self._tell(*told, decision.why, self._data(decision))
+        if isinstance(event, Refused) and self._shared.place is not None:
+            self._shared.place.rests()
+        if decision.kind == "prove" or (decision.kind == "fail" and not isinstance(event, Cured)):  # what could not be carried out says nothing
+            self._spawn(self._note(helped=decision.kind == "prove"))
+        self._do(decision)
+        self._wake.set()
+
+    def _do(self, decision: Decision) -> None:
+        match decision.do:
+            case Ask():
+                self._ask()
+            case Look():
+                self._look()
+            case Apply(step):
+                if self._shared.place is not None:
+                    self._shared.place.cures()
+                self._applying = asyncio.create_task(self._apply(step, decision.why))
+            case None:
+                pass
+
+    def _changed(self, before: State, now: float) -> None:
+        phase = self.state.phase
+        self.wants_since = (self.wants_since or now) if phase is Phase.WANTED else None
+        self.curing_since = (self.curing_since or now) if phase in {Phase.CURING, Phase.PROVING} else None
+        if phase is Phase.QUIET:
+            self.ours = False
+        self._remember()
+        if before.phase is Phase.WANTED and phase is not Phase.CURING:
+            self._shared.alarm("wanted", None)
+        if self._shared.place is not None:
+            self._shared.place.wakes(awake=phase is not Phase.QUIET)
+            if phase in {Phase.QUIET, Phase.ARMED}:
+                self._shared.place.rests()
+
+    def _remember(self) -> None:
+        """What a successor must know, should this process die now: that something was wrong, and whether a cure may be half done."""
+        quiet = self.state.phase is Phase.QUIET
+        why = memory.remember(self._file, None if quiet else memory.Memory(self.state.line or "failed rounds of the probe", curing=self.ours))
+        self._shared.alarm("memory", why)
+
+    def _data(self, decision: Decision) -> dict[str, Any]:
+        state = decision.state
+        data: dict[str, Any] = {"state": str(state.phase)}
+        if state.line:
+            data["line"] = printable(state.line)[:200]
+        if decision.kind in {"disarm", "cancel"}:
+            data["failed"] = state.bad
+        if decision.kind == "suppress":
+            data["held_by"] = state.held
+            data["until_s"] = round(state.until - self._clock.monotonic(), 1) if state.until is not None else None
+        if decision.kind == "prove" and state.recovered is not None:
+            data["recovered_s"] = [round(seconds, 3) for seconds in state.recovered]
+        return data
+
+    def _tell(self, event: Event, decision: str, level: int, why: str, data: dict[str, Any] | None = None) -> None:
+        emit(event, f"{self.parts.name}: {why}", level=level)
+        self._shared.journal.write(Entry(ROLE, event, self.parts.name, decision, why, data or {"state": str(self.state.phase)}))
+        self._shared.count(str(event))
+        if event is Event.WATCH_SUPPRESSED:
+            self._shared.alarm("wanted", why)
+
+    # what is done -----------------------------------------------------------------------------
+
+    def _spawn(self, work: Awaitable[None]) -> None:
+        async def guarded() -> None:
+            try:
+                await work
+            except EdgekeeperError as err:
+                emit(Event.INTERNAL_ERROR, f"{self.parts.name}: {err}", level=WARNING)
+
+        task = asyncio.create_task(guarded())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def _ask(self) -> None:
+        if self.parts.asker is not None and self._asking < OUTSTANDING:
+            self._asking += 1
+            self._spawn(self._round(self.parts.asker))
+
+    async def _round(self, asker: Asker) -> None:
+        try:
+            answer = await asker.ask()
+        finally:
+            self._asking -= 1
+        late = self._clock.monotonic() - answer.asked - self.parts.timeout_s - LATE_S
+        if not answer.well and late > 0:
+            return  # the next round is due at once
+        if self.answer is None or answer.asked >= self.answer.asked:
+            self.answer = answer
+        self._feed(Answered(answer.well, answer.why, answer.asked))
+
+    def _look(self) -> None:
+        if not self._looking:
+            self._looking = True
+            self._spawn(self._find_out())
+
+    async def _find_out(self) -> None:
+        try:
+            ready = self.parts.cures[self.state.step].ready(ours=self.ours)
+            said = await asyncio.gather(*(guard.forbids() for guard in self.parts.guards), ready)
+            forbidden = [why for why in said if why is not None]
+            moment = self._clock.moment()
+            try:
+                found = await asyncio.to_thread(budgets.look, self._shared.store, self.parts.key, self.parts.budget, moment, self._shared.others_s())
+            except EdgekeeperError as err:
+                forbidden.append(str(err))
+                found = self.parts.budget
+            turn = await self._turn(found, able=not forbidden) if self._shared.place is not None else None
+        finally:
+            self._looking = False
+        # nothing is awaited between the turn and what follows from it
+        self._feed(Outlook(forbidden[0] if forbidden else None, turn, found, self._clock.monotonic()))
+
+    async def _turn(self, found: Budget, *, able: bool) -> str | None:
+        """Why another member goes first; a watch that may not act anyhow does not announce a wish, which would hold up the others."""
+        assert self._shared.place is not None  # noqa: S101 - asked for by who has seen it
+        allowed = self.state.step > 0 or spend(found, self._clock.monotonic()).allowed
+        wanted = self.state.phase is Phase.WANTED and self._clock.monotonic() >= self.state.grace_until
+        return await self._shared.place.may(able=able and allowed and wanted and not self.parts.policy.shadow)
+
+    async def _apply(self, step: int, why: str) -> None:
+        """Spend, tell, cure; in this order, so that what is cured was always counted and told before."""
+        decided = self._clock.monotonic()
+        await asyncio.sleep(0)
+        try:
+            if step == 0:
+                moment = self._clock.moment()
+                spending = await asyncio.to_thread(budgets.spend, self._shared.store, self.parts.key, self.parts.budget, moment, self._shared.others_s())
+                if not spending.allowed:
+                    self._feed(Refused(spending.why, self._clock.monotonic() + spending.again_s))
+                    return
+                self._spent_read = None
+                why = f"{why}; {spending.why}"
+            if (stood := self._clock.monotonic() - decided) > STOOD_S:
+                self._feed(Refused(f"this process stood still for {stood:.0f} s between the decision and the cure; it is looked at anew"))
+                return
+            cure = self.parts.cures[step]
+            self.ours = True
+            self._remember()
+            self.cures += 1
+            self.last_cure = self._clock.monotonic()
+            self._tell(
+                Event.WATCH_CURED,
+                "act",
+                WARNING,
+                f"{cure.name}: {why}",
+                {"state": str(self.state.phase), "step": cure.name, "line": printable(self.state.line)[:200]},
+            )
+            self._shared.alarm("wanted", None)
+            failed = await self._carry_out(cure)
+        except EdgekeeperError as err:
+            self._feed(Refused(f"{err}; nothing was done"))
+            return
+        finally:
+            self._applying = None
+        self._feed(Cured(failed))
+
+    async def _carry_out(self, cure: Cure) -> str | None:
+        try:
+            async with asyncio.timeout(CURE_MOST_S):
+                return await cure.apply()
+        except TimeoutError:
+            return f"{cure.name} did not end within {CURE_MOST_S:g} s"
+        except EdgekeeperError as err:
+            return str(err)
+
+    async def _note(self, *, helped: bool) -> None:
+        """Whether the last cure helped decides how long the next pause is."""
+        await asyncio.to_thread(budgets.note, self._shared.store, self.parts.key, helped)

@@ -18,9 +18,15 @@ machine, without edgekeeper, with the configuration that a user would write. Out
 
 """
 COSTS = "What edgekeeper itself costs"
-ENGINES = {"keepalived": "keepalived", "haproxy": "HAProxy", "dnsdist": "dnsdist"}
+ENGINES = {"dockerd": "Docker", "keepalived": "keepalived", "haproxy": "HAProxy", "dnsdist": "dnsdist"}
 """In the order of the page."""
+BESIDE = {engine: f"plain {title}" for engine, title in ENGINES.items()} | {"dockerd": "the scripts of the field"}
+"""What stands beside edgekeeper in the README's tables."""
 ABOUT = {
+    "dockerd": """A small proxy runs in a container of a real Docker daemon; clients open a connection for each request, ten a second. It wedges on command and writes the line that tells of it. Beside it ("plain") stand
+the scripts of the field: a follower that greps the log, restarts at the first line and then waits for its cooldown (600 s, or 60 s), and a URL watchdog with three rounds of 60 s. Where plain says "at
+least", its clients had no answer until the end of the run.
+""",
     "keepalived": """Two or three nodes and a client on one bridge. The client asks 500 questions a second of the VIP (50 where only the length of an outage counts), from many ports;
 who holds the VIP is read from the kernel of each node 50 times a second or more. Plain keepalived has what a user would write: priorities 200 and 190, `nopreempt`, a check each second
 that gives up after 0.9 s, `fall 3`; where a case says so, the settings of kubeadm's guide. "Moves" counts changes of the owner.
@@ -59,6 +65,15 @@ README_LB = (
     ("lb-reload-down/defaults", "a reload while a server hangs: requests lost"),
     ("lb-reloads/defaults", "a thousand reloads under load: requests lost"),
     ("lb-supervisor-killed/killed", "edgekeeper itself is killed: requests lost"),
+)
+README_WATCH = (
+    ("watch-wedge/hang", "a proxy in a container wedges (a hang): from the wedge until a client is answered"),
+    ("watch-wedge/refuse", "the same, it refuses connections"),
+    ("watch-wedge/quiet", "the same hang, and no line tells of it"),
+    ("watch-wedge-in-cooldown/defaults", "it wedges again 30 s after it was cured"),
+    ("watch-forged-lines/healthy", "clients forge a thousand lines: restarts of the healthy service"),
+    ("watch-management-down/wedged", "it wedges while its management is away: restarts that would leave it dark"),
+    ("watch-pair/both", "two members wedge together: times that both were being restarted at once"),
 )
 README_VIP = (
     ("vip-drained/nopreempt", "a VIP is drained for maintenance: questions lost"),
@@ -217,8 +232,9 @@ def _open(case: dict[str, Any], unit: str) -> bool:
 
 def _readme(drills: list[dict[str, Any]], before: str) -> str:
     """One table an engine; that of an engine that was not measured now stays as it was."""
-    old = {engine: next((t.strip() + "\n" for t in before.split("\n\n") if f"| plain {title} |" in t), "") for engine, title in ENGINES.items()}
+    old = {engine: next((t.strip() + "\n" for t in before.split("\n\n") if f"| {words} |" in t), "") for engine, words in BESIDE.items()}
     new = {
+        "dockerd": _readme_table(drills, "dockerd", "Docker {}", README_WATCH),
         "keepalived": _readme_table(drills, "keepalived", "keepalived {}", README_VIP),
         "haproxy": _readme_table(drills, "haproxy", "HAProxy {}", README_LB),
         "dnsdist": _readme_table(drills, "dnsdist", "dnsdist {}, questions lost", README_DNS),
@@ -242,7 +258,7 @@ def _readme_table(drills: list[dict[str, Any]], engine: str, head: str, wanted: 
     if not lines:
         return ""
     title = head.format(", ".join(sorted(versions)))
-    return f"| what happens, {title} | plain {ENGINES[engine]} | kept by edgekeeper |\n| --- | --- | --- |\n" + "\n".join(lines) + "\n"
+    return f"| what happens, {title} | {BESIDE[engine]} | kept by edgekeeper |\n| --- | --- | --- |\n" + "\n".join(lines) + "\n"
 
 
 def _why(title: str, version: str) -> str:

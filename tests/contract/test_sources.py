@@ -29,7 +29,6 @@ class Kit:
     folder: Path
     way: str
     lossy: bool = False
-    resumes: bool = True
     children: list[Child] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -73,19 +72,28 @@ class Kit:
 
 KITS = {
     "rename": {}, "rename-late": {}, "copytruncate": {}, "copytruncate-holes": {}, "link": {"lossy": True}, "recreate": {"lossy": True},
-    "journal": {}, "command": {"resumes": False},
+    "journal": {}, "command": {},
 }  # fmt: skip
+
+RESUMING = [way for way in KITS if way != "command"]
+"""Where another follower can go on: a program's output is gone with its reader."""
+
+
+def made(folder: Path, way: str) -> Kit:
+    """A kit with the stand-in for journalctl on its path, and no systemctl that would answer for this machine."""
+    fake = Path(__file__).resolve().parents[1] / "fakes" / "journalctl.py"
+    for name, text in (("journalctl", f'exec "{sys.executable}" -P "{fake}" "$@"'), ("systemctl", "exit 1")):
+        program = folder / name
+        program.write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
+        program.chmod(0o755)
+    return Kit(folder, way, **KITS[way])
 
 
 @pytest.fixture(params=KITS)
 def kit(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Kit]:
-    stand_in = tmp_path / "journalctl"
-    fake = Path(__file__).resolve().parents[1] / "fakes" / "journalctl.py"
-    stand_in.write_text(f'#!/bin/sh\nexec "{sys.executable}" -P "{fake}" "$@"\n', encoding="utf-8")
-    stand_in.chmod(0o755)
-    made = Kit(tmp_path, request.param, **KITS[request.param])
-    yield made
-    for child in made.children:
+    kit = made(tmp_path, request.param)
+    yield kit
+    for child in kit.children:
         child.close()
 
 
@@ -109,9 +117,8 @@ class TestSources:
         follower.signal(signal.SIGCONT)
         judge(follower.until_got(COUNT - 1), 0, COUNT - 1)
 
+    @pytest.mark.parametrize("kit", RESUMING, indirect=True)
     def test_another_follower_goes_on_where_the_first_one_ended(self, kit: Kit) -> None:
-        if not kit.resumes:
-            pytest.skip("a program's output is gone with its reader")
         first = kit.follow()
         kit.write(0)
         first.until_got(500)
@@ -120,9 +127,8 @@ class TestSources:
         second = kit.follow()
         judge(second.until_got(COUNT - 1), 0, COUNT - 1)
 
+    @pytest.mark.parametrize("kit", RESUMING, indirect=True)
     def test_after_a_kill_no_line_is_missed(self, kit: Kit) -> None:
-        if not kit.resumes:
-            pytest.skip("a program's output is gone with its reader")
         first = kit.follow()
         kit.write(0)
         first.until_got(3000)
@@ -130,6 +136,18 @@ class TestSources:
         first.wait()
         second = kit.follow()
         judge(second.until_got(COUNT - 1), 0, COUNT - 1, twice=True)
+
+
+def test_a_unit_that_nobody_knows_is_no_sight(kit_of: Callable[[str], Kit]) -> None:
+    kit = kit_of("journal")
+    systemctl = kit.folder / "systemctl"
+    systemctl.write_text('#!/bin/sh\ntest "$*" = "show --property=LoadState --value -- app.service" && echo not-found\n', encoding="utf-8")
+    systemctl.chmod(0o755)
+    follower = kit.follow()
+    follower.until_seeing(seeing=False, word="knows no unit app.service")
+    kit.write(0, 10)
+    follower.until_got(9)
+    follower.until_seeing(seeing=True)
 
 
 def test_a_program_that_ends_is_started_again_and_the_sight_says_so_meanwhile(kit_of: Callable[[str], Kit]) -> None:
@@ -152,13 +170,13 @@ def _parent(entry: Path) -> int:
 
 @pytest.fixture
 def kit_of(tmp_path: Path) -> Iterator[Callable[[str], Kit]]:
-    made: list[Kit] = []
+    kits: list[Kit] = []
 
     def make(way: str) -> Kit:
-        made.append(Kit(tmp_path, way, **KITS[way]))
-        return made[-1]
+        kits.append(made(tmp_path, way))
+        return kits[-1]
 
     yield make
-    for kit in made:
+    for kit in kits:
         for child in kit.children:
             child.close()

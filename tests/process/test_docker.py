@@ -15,6 +15,7 @@ import pytest
 from edgekeeper.errors import EdgekeeperError, MissingError
 from edgekeeper.host.docker import Docker as Client
 from edgekeeper.host.docker import Which, network
+from edgekeeper.lab.docker import IMAGE
 from edgekeeper.watch.cures.docker import DockerCure
 
 from .dockers import Docker
@@ -69,12 +70,13 @@ def test_whatever_state_it_is_in_it_is_started_anew(either: Docker) -> None:
     either("rm", "--force", "obeys", "deaf")
 
 
-def test_one_that_does_not_stay_is_no_cure_and_none_is_ever_removed(docker: Docker) -> None:
-    docker.run("ends", "raise SystemExit(3)")
-    assert "was started and is exited again" in (cured(docker, Which(name="ends"))[0] or "it was still running")
-    assert docker("ps", "--all", "--quiet", "--filter", "name=ends")
-    docker("rm", "--force", "ends")
-    assert "there is no container ends" in (cured(docker, Which(name="ends"))[0] or "")
+def test_one_that_cannot_start_is_told_and_none_is_ever_removed(docker: Docker) -> None:
+    docker("create", "--name", "empty", IMAGE, "/no/such/program")
+    said = cured(docker, Which(name="empty"))[0] or "it was cured"
+    assert "refuses" in said
+    assert "/no/such/program" in said
+    docker("rm", "--force", "empty")  # it is still there
+    assert "there is no container empty" in (cured(docker, Which(name="empty"))[0] or "")
 
 
 def test_only_the_one_that_is_meant_is_found(docker: Docker) -> None:
@@ -91,8 +93,8 @@ def test_only_the_one_that_is_meant_is_found(docker: Docker) -> None:
         found(label=(("tier", "edge"),))
     docker("kill", "two")
     assert found(label=(("tier", "edge"),)) == "one", "of several, the one that runs"
-    assert found(image="scratch-of-the-lab") == "one"
-    docker("tag", "scratch-of-the-lab", "proxy:1")
+    assert found(image=IMAGE) == "one"
+    docker("tag", IMAGE, "proxy:1")
     docker("rm", "--force", "two")
     docker("create", "--name", "two", "proxy:1", "none")
     empty = docker.folder / "other.tar"

@@ -166,15 +166,15 @@ def test_a_docker_daemon_that_is_restarted(story: Callable[..., Story], dockers:
 
 
 def test_a_follower_that_is_stopped_loses_only_what_docker_threw_away(story: Callable[..., Story], docker: Docker) -> None:
-    whole, rotated = story(last=12000, rate=2000), story(last=12000, rate=2000)
+    whole, rotated = story(last=8000, rate=2000), story(last=8000, rate=2000)
     whole.run()
     rotated.run("--log-opt", "max-size=64k", "--log-opt", "max-file=4")
     whole.until_written(500)
     rotated.until_written(500)
     for told in (whole, rotated):
         told.follower.signal(signal.SIGSTOP)
-    whole.until_written(12000)
-    rotated.until_written(12000)
+    whole.until_written(8000)
+    rotated.until_written(8000)
     kept = {int(text[2:10]) for text in docker("logs", rotated.name).splitlines()}
     before = set(rotated.follower.got())
     assert 500 < len(kept) < 3000, "most was thrown away"

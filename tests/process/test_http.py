@@ -13,7 +13,7 @@ import pytest
 
 from edgekeeper.errors import MissingError
 from edgekeeper.host import http
-from edgekeeper.host.http import Response, Trust, get
+from edgekeeper.host.http import Response, Trust, get, request, stream
 from edgekeeper.lab.certs import Authority
 
 Answer = Callable[[bytes, asyncio.StreamWriter], Awaitable[None]]
@@ -156,3 +156,46 @@ def test_a_ca_file_that_cannot_be_used_is_named(tmp_path: Path, text: str | None
         (tmp_path / "ca").write_text(text)
     with pytest.raises(MissingError, match=rf"{tmp_path}/ca cannot be used as the CA of https://192.0.2.1/"):
         asyncio.run(get("https://192.0.2.1/", deadline_s=2, trust=Trust(str(tmp_path / "ca"))))
+
+
+def test_a_unix_socket_is_asked_with_any_method_and_a_body(tmp_path: Path) -> None:
+    path = str(tmp_path / "sock")
+
+    async def client(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = await reader.readuntil(b"\r\n\r\n")
+        body = head + await reader.readexactly(3)
+        writer.write(f"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body)
+        writer.close()
+
+    async def work() -> str:
+        async with await asyncio.start_unix_server(client, path):
+            return (await request("POST", "http://docker/x?t=1", deadline_s=3, body=b"abc", uds=path)).text
+
+    told = asyncio.run(work())
+    assert told.startswith("POST /x?t=1 HTTP/1.1\r\nHost: docker\r\n")
+    assert told.endswith("abc")
+
+
+def test_an_answer_without_end_is_given_as_it_comes_and_its_end_is_told(tmp_path: Path) -> None:
+    async def drip(_: bytes, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+        for piece in (b"one", b"two"):
+            writer.write(b"%x\r\n%b\r\n" % (len(piece), piece))
+            await writer.drain()
+            await asyncio.sleep(0.3)
+
+    async def mute(_: bytes, writer: asyncio.StreamWriter) -> None:
+        await asyncio.sleep(5)
+
+    async def work(answer: Answer, deadline_s: float) -> list[bytes]:
+        got = []
+        async with served(answer) as port, stream(f"http://127.0.0.1:{port}/", deadline_s=deadline_s) as flow:
+            assert flow.status == 200
+            with pytest.raises(MissingError, match="RemoteProtocolError"):  # noqa: PT012 - what came before is kept
+                async for chunk in flow.chunks:
+                    got.append(chunk)  # noqa: PERF401 - as above
+        return got
+
+    assert asyncio.run(work(drip, 0.2)) == [b"one", b"two"], "the deadline is that of the head alone"
+    with pytest.raises(MissingError, match=r"did not answer in full within 0\.2 s"):
+        asyncio.run(work(mute, 0.2))

@@ -95,8 +95,12 @@ def schema() -> None:
 
 def _defaults(loaded: Loaded) -> list[tuple[str, str, str]]:
     from edgekeeper.config.describe import unset
+    from edgekeeper.watch.presets import merged
 
-    return [(key.path, value, key.why) for key, value in unset(loaded.root)]
+    root = loaded.root
+    if root.watch is not None:  # what a preset fills in is not left to a default
+        root = root.model_copy(update={"watch": tuple(map(merged, root.watch))})
+    return [(key.path, value, key.why) for key, value in unset(root)]
 
 
 @dataclass(frozen=True, slots=True)

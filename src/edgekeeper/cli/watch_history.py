@@ -75,13 +75,26 @@ def _show(found: Sequence[Item], watches: Sequence[WatchHistory]) -> None:
     say("")
     nodes = len({one.node for one in watches}) > 1
     table(
-        ("WATCH", "TROUBLES", "CURED", "HEALED BY ITSELF", "FALSE ALARMS", "NOT OVER", "CURES IN VAIN", "HELD BACK", "RECOVERED AFTER (MEDIAN)", "(WORST)"),
+        (
+            "WATCH",
+            "TROUBLES",
+            "CURED",
+            "HEALED BY ITSELF",
+            "STARTED BY OTHERS",
+            "FALSE ALARMS",
+            "NOT OVER",
+            "CURES IN VAIN",
+            "HELD BACK",
+            "RECOVERED AFTER (MEDIAN)",
+            "(WORST)",
+        ),
         [
             (
                 f"{one.watch} on {one.node}" if nodes else one.watch,
                 str(len(one.troubles)),
                 str(one.count(Ending.CURED)),
                 str(one.count(Ending.HEALED)),
+                str(one.count(Ending.RESTARTED)),
                 str(one.count(Ending.FALSE)),
                 str(one.count(Ending.OPEN) + one.count(Ending.UNKNOWN)),
                 str(sum(trouble.in_vain for trouble in one.troubles)),

@@ -90,6 +90,9 @@ def unset(section: BaseModel, path: str = "") -> Iterator[tuple[Key, str]]:
         value = getattr(section, name)
         if isinstance(value, BaseModel):
             yield from unset(value, below)
+        elif isinstance(value, tuple) and value and all(isinstance(item, kinds.Section) and not item.short for item in value):
+            for i, item in enumerate(value):
+                yield from unset(item, f"{below}.{i}")
         elif name not in section.model_fields_set and not (isinstance(value, tuple | dict) and value and name in section.model_fields_set):
             yield _key(below, info), written(value, _kind(info.annotation, info.metadata))
 
@@ -106,8 +109,20 @@ def schema() -> dict[str, Any]:
                 "description": "One member, written [name=]host[:port] or as a mapping.",
                 "anyOf": [{"type": "string", "pattern": _MEMBER_PATTERN, "examples": [entry.example]}, definitions[entry.__name__]],
             }
+    for section in _shortened(kinds.Section):
+        if section.__name__ in definitions:
+            definitions[section.__name__] = {"anyOf": [{"type": "string", "description": section.short}, definitions[section.__name__]]}
     _defaults_as_written(out)
     return out
+
+
+def _shortened(kind: type[kinds.Section]) -> Iterator[type[kinds.Section]]:
+    """The sections that may also be written as text; members are told apart, by their pattern."""
+    for below in kind.__subclasses__():
+        if not issubclass(below, BaseEntry):
+            if below.short:
+                yield below
+            yield from _shortened(below)
 
 
 def _entries(kind: type[BaseEntry]) -> Iterator[type[BaseEntry]]:

@@ -138,6 +138,8 @@ def _sentence(model: type[BaseModel], document: Document, one: _Found) -> str:
         return f"{_shown(document.raw(path), path)} is {limit}"
     if kind == "too_short":
         return "the list is empty; give at least one"
+    if kind == "string_too_short":
+        return f"{_shown(document.raw(path), path)} is too short; at least {context['min_length']} character{'s' if context['min_length'] > 1 else ''}"
     if kind == "string_pattern_mismatch":
         return f"{_shown(document.raw(path), path)} does not have the form {_form(str(context.get('pattern', '')))}"
     return _quiet(_lower(str(error["msg"])), document.raw(path), path)
@@ -256,6 +258,13 @@ _FORMS = {
     "^[a-z_]": "of an account's name",
     "^[A-Za-z0-9_][A-Za-z0-9_.-]{0,14}$": "of an interface's name, like eth0",
     "^/[A-Za-z0-9_.+/-]*": "of an absolute path of letters, digits and . _ + - only",
+    "^[A-Za-z0-9][A-Za-z0-9_.-]{": "of a name: letters, digits, '.', '-', '_', and a letter or digit first",
+    "^[A-Za-z0-9][A-Za-z0-9_.@": "of a unit's name, like netbird.service",
+    "^(dns|tcp|tls": "of a URL: tls://HOST:PORT?sni=NAME, https://HOST/PATH, tcp://HOST:PORT or dns://SERVER/NAME?type=A",
+    "^([01][0-9]|2[0-3])": "of a time of day, like 02:00",
+    "^[A-Za-z0-9_+/-]+$": "of a time zone's name, like Europe/Berlin",
+    "^[A-Za-z0-9_.-]+$": "of keys with dots between them, like checks.connected",
+    "^[!-~]+$": "of text without spaces",
 }
 
 

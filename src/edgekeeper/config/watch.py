@@ -110,6 +110,18 @@ class WatchProbe(Section):
         return self
 
 
+def _or_one(schema: dict[str, Any]) -> None:
+    """For editors: a single step needs no list."""
+    schema["anyOf"].append(schema["anyOf"][0]["items"])
+
+
+def _or_names(schema: dict[str, Any]) -> None:
+    """For editors: members may be a list of names, and one URL needs no list."""
+    urls = schema.pop("additionalProperties")
+    mapping = {"type": schema.pop("type"), "additionalProperties": {"anyOf": [urls["items"], urls]}}
+    schema["anyOf"] = [{"type": "array", "items": {"type": "string"}, "minItems": 2}, mapping]
+
+
 class CureStep(Section):
     """One act on the service; the lightest stands first, the next is applied when it did not help."""
 
@@ -171,6 +183,11 @@ class WatchBudget(Section):
     every: Duration = Field(60.0, ge=1, le=86_400, description="Then one each time that this has passed; the pause doubles while cures do not help.")
     per_hour: int = Field(6, ge=1, le=1000, description="Cures in any hour.")
     cooldown: Duration = Field(0.0, ge=0, le=86_400, description="Beside that, no cure within this time of the last.")
+    store: Path | None = Field(
+        None,
+        description="File in which cures are counted, `budgets.json` in `state_dir` when not said. Processes of one machine that name the same file count together; "
+        "what other members of the group tell is then not counted on top.",
+    )
 
 
 class Health(Section):
@@ -204,7 +221,9 @@ class Group(Section):
     """Members on several nodes of which no two are cured at once, unless both are dead."""
 
     name: Name = Field(description="The group's name, the same on all nodes.")
-    members: dict[Node, Items[Url]] = Field(description="The nodes in the order in which they go first, each with the URLs that others probe it by.")
+    members: dict[Node, Items[Url]] = Field(
+        description="The nodes in the order in which they go first, each with the URLs that others probe it by.", json_schema_extra=_or_names
+    )
     wait: Duration = Field(15.0, ge=1, le=600, description="The longest wait for another member's proof.")
 
     @field_validator("members", mode="before")
@@ -244,7 +263,9 @@ class Watch(Section):
     blind_after: Duration | None = Field(None, gt=0, description="No line at all for so long is an alarm: the watch may be blind.")
     probe: WatchProbe | None = Field(None, description="What tells whether the service is well.")
     confirm: Literal["probe", "none"] = Field("probe", description="none: a line alone cures. Whoever can write into the log can then restart the service.")
-    cure: Items[CureStep] | None = Field(None, description="What cures, the lightest first; the followed container's restart when not said.")
+    cure: Items[CureStep] | None = Field(
+        None, description="What cures, the lightest first; the followed container's restart when not said.", json_schema_extra=_or_one
+    )
     proof: Proof = Field(default_factory=Proof, description="How it is told that a cure helped.")  # type: ignore[arg-type]
     budget: WatchBudget = Field(default_factory=WatchBudget, description="How often a cure may happen.")  # type: ignore[arg-type]
     guard: WatchGuard | None = Field(None, description="What forbids a cure.")

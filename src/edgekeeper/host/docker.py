@@ -69,9 +69,10 @@ class Docker:
             raise MissingError(msg)
         return found
 
-    async def restart(self, ident: str, stop_timeout: int) -> None:
-        """Stop the container, KILL it after ``stop_timeout`` seconds, and start it; one that does not run is started."""
-        await self._act(ident, "restart", stop_timeout + ACT_S, t=str(stop_timeout))
+    async def restart(self, container: Container, stop_timeout: int | None) -> None:
+        """Stop it, KILL it after ``stop_timeout`` seconds (None: its own stop timeout), and start it; one that does not run is started."""
+        longest = container.stop_timeout if stop_timeout is None else stop_timeout
+        await self._act(container.id, "restart", longest + ACT_S, t="" if stop_timeout is None else str(stop_timeout))
 
     async def start(self, ident: str) -> None:
         """Start it; one that runs already is no error."""
@@ -189,7 +190,8 @@ def _refused(answer: Response, socket: str) -> None:
         said = str(json.loads(answer.text)["message"])
     except (ValueError, KeyError, TypeError):
         said = answer.text
-    msg = f"dockerd at {socket} refuses ({answer.status}): {printable(said.strip(), 200) or 'no reason given'}"
+    short = re.sub(r"\b([0-9a-f]{12})[0-9a-f]{52}\b", r"\1", said.strip())  # the reason stands at the end, behind long ids
+    msg = f"dockerd at {socket} refuses ({answer.status}): {printable(short, 400) or 'no reason given'}"
     kind: type[EdgekeeperError] = MissingError if answer.status == 404 else StepFailedError
     raise kind(msg)
 

@@ -52,8 +52,8 @@ def dark_s(samples: Sequence[Sample], moment: float, wedged: float | None = None
 
 
 def both_dark_s(one: Sequence[Sample], other: Sequence[Sample], since: float) -> float:
-    """How long at least neither of two servers answered, from a moment on: from the later first failure to the earlier first answer."""
-    pairs = [(next((s.done for s in some if s.sent >= since and not s.ok), None), answered(some, since)) for some in (one, other)]
+    """How long neither of two servers answered, as their clients saw it: from the later first question in vain to the earlier first answer."""
+    pairs = [(next((s.sent for s in some if s.sent >= since and not s.ok), None), answered(some, since)) for some in (one, other)]
     begins = [begin for begin, _ in pairs]
     if None in begins:
         return 0.0

@@ -34,10 +34,9 @@ def decoded(path: bytes) -> str:
     first, *rest = path.split(b"%")
     out = [first]
     for part in rest:
-        try:
-            out.append(bytes((int(part[:2], 16),)) + part[2:])
-        except ValueError:
-            out.append(b"%" + part)
+        digits = part[:2]
+        good = len(digits) == 2 and all(digit in b"0123456789abcdefABCDEF" for digit in digits)
+        out.append(bytes((int(digits, 16),)) + part[2:] if good else b"%" + part)
     return b"".join(out).decode(errors="replace")
 
 

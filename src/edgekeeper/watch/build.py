@@ -23,7 +23,7 @@ from edgekeeper.watch.cures.systemd import SystemdCure
 from edgekeeper.watch.fingerprint import Burst, Fingerprint, Matcher
 from edgekeeper.watch.guards import Guards, Health
 from edgekeeper.watch.onbehalf import OnBehalf, PeerAsker
-from edgekeeper.watch.patrol import Parts
+from edgekeeper.watch.parts import Parts
 from edgekeeper.watch.pause import pause_file
 from edgekeeper.watch.seams import Cure, Source
 from edgekeeper.watch.siblings import Place
@@ -48,7 +48,6 @@ def parts(watch: Watch, clock: Clock, run_dir: Path, state: Path) -> Parts:
         matcher=matcher(watch),
         source=_source(watch, docker, clock, state),
         asker=_asker(watch, probe) if probe is not None else None,
-        timeout_s=probe.timeout if probe is not None else 0.0,
         guards=_guards(watch, docker, run_dir),
         cures=[_cure(step, watch, docker) for step in watch.cure or (CureStep.model_validate(CureStep.own),)],
         budget=budget(watch.budget),
@@ -77,7 +76,7 @@ def asked_by_siblings(watch: Watch, made: Parts, place: Place) -> Parts:
     if watch.probe is None or watch.probe.from_ in {"node", place.siblings.node} or made.asker is None:
         return made
     asker = PeerAsker(place, made.asker, watch.probe.from_, every_s=watch.probe.every, timeout_s=watch.probe.timeout)
-    return replace(made, asker=asker, timeout_s=asker.timeout_s)  # what a sibling found comes later than one's own answer
+    return replace(made, asker=asker, policy=replace(made.policy, timeout_s=asker.timeout_s))  # what a sibling found comes later than one's own answer
 
 
 def policy(watch: Watch) -> Policy:
@@ -88,6 +87,7 @@ def policy(watch: Watch) -> Policy:
         confirm=watch.confirm == "probe",
         probed=watch.probe is not None,
         every_s=probe.every,
+        timeout_s=probe.timeout,
         confirm_every_s=probe.confirm_every,
         rounds=probe.rounds,
         failures=probe.failures,

@@ -17,7 +17,7 @@ from typing import assert_never
 
 from edgekeeper.model.budget import spend
 from edgekeeper.watch.fingerprint import add
-from edgekeeper.watch.state import Answered, Apply, Ask, Cured, Decision, Event, Hit, Look, Outlook, Phase, Policy, Refused, Started, State, Tick
+from edgekeeper.watch.state import Answered, Apply, Ask, Cured, Decision, Event, Former, Hit, Look, Outlook, Phase, Policy, Refused, Started, State, Tick
 
 CALM_S = 10.0
 """An armed watch whose probe answers well is disarmed when no line has come for so long."""
@@ -29,12 +29,16 @@ TURN_S = 0.2
 """The same while only another member's proof is waited for: it may come at any moment."""
 
 
-def begin(now: float, policy: Policy, line: str = "") -> State:
-    """A watch that begins; with the line that an earlier process was armed by, it is armed again."""
-    if not line:
+def begin(now: float, policy: Policy, former: Former | None = None) -> State:
+    """A watch that begins. What an earlier process knew to be wrong is armed again; a cure that it had begun is proved before there is another."""
+    if former is None:
         return State(since=now, next_ask=now)
-    phase = Phase.ARMED if policy.probed else Phase.WANTED
-    return State(phase=phase, since=now, sign=now, line=line, last_hit=now, next_ask=now, next_look=now)
+    state = State(phase=Phase.ARMED, since=now, sign=min(former.sign, now), line=former.line, last_hit=now, next_ask=now, next_look=now)
+    if not policy.probed:
+        return state if policy.confirm else replace(state, phase=Phase.WANTED)
+    if former.curing:
+        return replace(state, phase=Phase.PROVING, step=min(former.step, policy.steps - 1), cured_at=now, proof_until=now + policy.proof_within_s)
+    return state
 
 
 def due(state: State, policy: Policy) -> float:
@@ -117,7 +121,9 @@ def _answered(state: State, answer: Answered, now: float, policy: Policy) -> Dec
         return Decision(state, "hold", f"{answer.why}; {len(state.failed)} of {needed} failed rounds in a row")
     by = "the line is true" if state.phase is Phase.ARMED else "no line told of it"
     sign = state.sign if state.phase is Phase.ARMED else min(state.failed)
-    wanted = replace(state, phase=Phase.WANTED, since=now, sign=sign, line=state.line if state.phase is Phase.ARMED else "", held="", until=None)
+    soon = min(state.next_ask, now + policy.confirm_every_s)
+    line = state.line if state.phase is Phase.ARMED else ""
+    wanted = replace(state, phase=Phase.WANTED, since=now, sign=sign, line=line, held="", until=None, next_ask=soon)
     return _look(wanted, now, "confirm", f"{answer.why}; {needed} failed rounds in a row: {by}")
 
 
@@ -156,8 +162,8 @@ def _proved(state: State, answer: Answered, now: float) -> Decision:
 def _outlook(state: State, seen: Outlook, now: float, policy: Policy) -> Decision:
     if state.phase is not Phase.WANTED:
         return Decision(state, "hold", f"it is {state.phase}; nothing is to be permitted")
-    if policy.probed and policy.confirm and not state.failed:
-        return Decision(state, "hold", "no failed answer is known any more; the probe is asked again")
+    if policy.probed and policy.confirm and (not state.failed or now - state.bad_asked > _fresh_s(policy)):
+        return Decision(state, "hold", "no failed answer is known any more, or it is an old one; the probe is asked again")
     if now < state.grace_until:
         ago = policy.grace_s - (state.grace_until - now)
         return _suppress(state, "grace", f"the service was started {ago:.1f} s ago and has {policy.grace_s:g} s of grace", state.grace_until, now)
@@ -171,8 +177,13 @@ def _outlook(state: State, seen: Outlook, now: float, policy: Policy) -> Decisio
         return _suppress(state, "shadow", "it would be cured now, but the watch only looks on (shadow)", None, now)
     if seen.turn is not None:
         return _suppress(state, "turn", seen.turn, None, now)
-    curing = replace(state, phase=Phase.CURING, since=now, held="", until=None)
+    curing = replace(state, phase=Phase.CURING, since=now, until=None)  # what held it back is known until the store has said yes too
     return Decision(curing, "act", _reason(state, now), Apply(state.step))
+
+
+def _fresh_s(policy: Policy) -> float:
+    """How old the failed answer may be on which a cure is begun: after a freeze, or a cure that took long, the service may be well by now."""
+    return 2 * (policy.timeout_s + policy.confirm_every_s) + 1.0
 
 
 def _reason(state: State, now: float) -> str:
@@ -204,9 +215,9 @@ def _cured(state: State, cured: Cured, now: float, policy: Policy) -> Decision:
     if cured.failed is not None:
         return _in_vain(state, now, policy, f"the cure could not be carried out: {cured.failed}")
     if not policy.probed:
-        quiet = replace(state, phase=Phase.QUIET, since=now, failed=(), step=0, line="", grace_until=now + policy.grace_s)
+        quiet = replace(state, phase=Phase.QUIET, since=now, failed=(), step=0, line="", held="", grace_until=now + policy.grace_s)
         return Decision(quiet, "hold", "the cure was carried out; without a probe nothing can prove it")
-    proving = replace(state, phase=Phase.PROVING, since=now, cured_at=now, proof_until=now + policy.proof_within_s)
+    proving = replace(state, phase=Phase.PROVING, since=now, cured_at=now, proof_until=now + policy.proof_within_s, held="")
     return _ask(proving, now, policy, "hold", "the cure was carried out; the probe is asked until it answers")
 
 

@@ -27,6 +27,8 @@ class Ending(StrEnum):
 
     CURED = "cured"
     HEALED = "healed by itself"
+    RESTARTED = "started by somebody else"
+    """A cure was wanted, and somebody else started the service before it was permitted."""
     FALSE = "false alarm"
     """Lines came, and the probe never failed."""
     OPEN = "not over"
@@ -68,7 +70,7 @@ class Trouble:
     @property
     def real(self) -> bool:
         """Whether the service really was down, as far as is known."""
-        return self.confirmed or self.steps > 0 or self.ending is Ending.HEALED
+        return self.confirmed or self.steps > 0 or self.ending in {Ending.HEALED, Ending.RESTARTED}
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +216,7 @@ class _Ledger:
 
     def _cancelled(self, item: Item) -> None:
         self._trouble(item.at)
-        self._close(Ending.HEALED)
+        self._close(Ending.RESTARTED if item.data.get("by") == "start" else Ending.HEALED)
 
     def _disarmed(self, item: Item) -> None:
         """Of one that was cancelled nothing more is to be told: it is closed already."""

@@ -1,4 +1,4 @@
-"""What a watch that is not quiet leaves for its successor, should this process die: the line that armed it, and whether a cure was begun."""
+"""What a watch that is not quiet leaves for its successor, should this process die: what armed it, since when, and whether a cure was begun."""
 
 from __future__ import annotations
 
@@ -14,10 +14,18 @@ SCHEMA = 1
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """The line (empty: nothing was wrong), and whether a cure of ours may have been left half done."""
+    """The line that armed the watch (empty: failed rounds of the probe told of it), and what had been done by then.
+
+    ``curing``: this ``step`` of a cure was begun and is not proved yet. ``ours``: a cure of ours may have left the service stopped.
+    ``since_s`` is when the first sign came, in seconds since the boot ``boot_id``.
+    """
 
     line: str = ""
     curing: bool = False
+    ours: bool = False
+    step: int = 0
+    since_s: float = 0.0
+    boot_id: str = ""
 
 
 def file(folder: Path, name: str) -> Path:
@@ -25,16 +33,17 @@ def file(folder: Path, name: str) -> Path:
     return folder / f"armed-{name}.json"
 
 
-def recall(path: Path) -> Memory:
-    """What was left; a file that cannot be read counts as a sign that something was wrong: the probe will tell."""
+def recall(path: Path) -> Memory | None:
+    """What was left, or None; a file that cannot be read counts as a sign that something was wrong: the probe will tell."""
     if not path.exists():
-        return Memory()
+        return None
     try:
         found = json.loads(read_text(path))
         if found["schema"] != SCHEMA:
             return Memory("something, in a file of another version")
-        return Memory(str(found["line"]), curing=found["curing"] is True)
-    except (EdgekeeperError, ValueError, KeyError, TypeError, RecursionError):
+        line, boot_id = str(found["line"]), str(found["boot_id"])
+        return Memory(line, found["curing"] is True, found["ours"] is True, max(int(found["step"]), 0), float(found["since_s"]), boot_id)
+    except (EdgekeeperError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
         return Memory("something, in a file that cannot be read any more")
 
 

@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Awaitable
 from typing import Any
 
-from edgekeeper.errors import EdgekeeperError
+from edgekeeper.errors import EdgekeeperError, StepFailedError
 from edgekeeper.host import budgets
-from edgekeeper.log import INFO, WARNING, Event, emit
+from edgekeeper.log import ERROR, INFO, WARNING, Event, emit
 from edgekeeper.model.budget import Budget, spend
 from edgekeeper.model.entry import Entry
 from edgekeeper.model.text import printable
-from edgekeeper.ports import Clock, Journal
+from edgekeeper.runtime import kept_alive
 from edgekeeper.watch import memory
 from edgekeeper.watch.decide import begin, decide, due
-from edgekeeper.watch.fingerprint import Matcher
-from edgekeeper.watch.seams import Answer, Asker, Cure, Guard, Sight, Source
-from edgekeeper.watch.siblings import Place
-from edgekeeper.watch.state import Answered, Apply, Ask, Cured, Decision, Hit, Look, Outlook, Phase, Policy, Refused, Started, State, Tick
+from edgekeeper.watch.parts import Parts, Shared
+from edgekeeper.watch.seams import Answer, Asker, Cure, Sight, Source
+from edgekeeper.watch.state import Answered, Apply, Ask, Cured, Decision, Former, Hit, Look, Outlook, Phase, Refused, Started, State, Tick
 from edgekeeper.watch.state import Event as Happening
 
 LATE_S = 0.5
@@ -57,41 +54,6 @@ _EVENTS = {
 """What is told of each kind of decision; ``act`` is told once the budget was spent, ``hold`` not at all."""
 
 
-@dataclass(frozen=True, slots=True)
-class Parts:
-    """What a watch is made of. ``key`` names its budget (its group's, or its own); ``timeout_s`` is that of one round."""
-
-    name: str
-    policy: Policy
-    matcher: Matcher | None
-    source: Source | None
-    asker: Asker | None
-    timeout_s: float
-    guards: Sequence[Guard]
-    cures: Sequence[Cure]
-    budget: Budget
-    key: str
-    blind_after_s: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Shared:
-    """What a watch uses with the others: the store of budgets, the folder for what is remembered, and who is told.
-
-    ``place`` is its place in the group (None: it has none); ``others_s`` are the ages of the acts that the group's other nodes told
-    of; ``count`` counts an event.
-    """
-
-    store: Path
-    folder: Path
-    clock: Clock
-    journal: Journal
-    place: Place | None
-    others_s: Callable[[], Sequence[float]]
-    count: Callable[[str], None]
-    alarm: Callable[[str, str | None], None]
-
-
 class Patrol:
     """One watch from its begin to its end."""
 
@@ -99,37 +61,47 @@ class Patrol:
         self.parts = parts
         self.answer: Answer | None = None
         self.sight = Sight(seeing=parts.source is None, why="it is being followed" if parts.source else "no log is followed")
-        self.wants_since: float | None = None
-        self.curing_since: float | None = None
-        self.last_cure: float | None = None
         self.cures = 0
         self.why = "it begins"
         self._shared = shared
         self._clock = shared.clock
         self._file = memory.file(shared.folder, parts.name)
-        recalled = memory.recall(self._file)
-        self.ours = recalled.curing
-        self.state = begin(self._clock.monotonic(), parts.policy, recalled.line)
+        self._ended = False
+        self._begin()
         self._wake = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
         self._asking = 0
         self._looking = False
         self._applying: asyncio.Task[None] | None = None
+        self._begun = False  # the cure that is under way was counted, and so is told and done
         self._last_line = self._clock.monotonic()
         self._unseen = self._clock.monotonic()
         self.blind = False
         self._since_start: float | None = None
         self._spent_read: tuple[float, tuple[float, ...]] | None = None
 
+    def _begin(self) -> None:
+        former = memory.recall(self._file)
+        self.ours = former is not None and former.ours
+        now, moment = self._clock.monotonic(), self._clock.moment()
+        if former is None:
+            self.state = begin(now, self.parts.policy)
+            return
+        age_s = moment.boot - former.since_s if former.boot_id == moment.boot_id else 0.0
+        self.state = begin(now, self.parts.policy, Former(now - max(age_s, 0.0), former.line, former.curing, former.step))
+
     async def run(self) -> None:
         """Watch for ever; when cancelled, a cure that is under way is waited for: half of one is worse than none."""
+        self._ended = False
+        if not self._tasks:
+            self._begin()  # once more: a former watch of this name may have ended its cure meanwhile
         if self._shared.place is not None:
             self._shared.place.rests()
             self._shared.place.wakes(awake=self.state.phase is not Phase.QUIET)
         if self.parts.source is not None:
-            self._spawn(self.parts.source.follow(self.arrived, self.seen))
+            self._spawn(self._follow(self.parts.source))
         if self.state.phase is not Phase.QUIET:
-            self._tell(Event.WATCH_ARMED, "hold", WARNING, f"armed again by what an earlier process had seen: {self.state.line}")
+            self._tell(Event.WATCH_ARMED, "hold", WARNING, f"{self._told_again()}: {self.state.line or 'failed rounds of the probe'}")
         try:
             while True:
                 self._wake.clear()
@@ -143,10 +115,29 @@ class Patrol:
                     async with asyncio.timeout(min(max(wait, SHORTEST_WAIT_S), 1.0)):
                         await self._wake.wait()
         finally:
+            self._ended = True
             for task in self._tasks:
                 task.cancel()
             if self._applying is not None:
                 await asyncio.wait([self._applying], timeout=CURE_MOST_S)
+
+    def _told_again(self) -> str:
+        proving = self.state.phase is Phase.PROVING
+        return "an earlier process had begun a cure, which is to be proved, after" if proving else "armed again by what an earlier process had seen"
+
+    async def _follow(self, source: Source) -> None:
+        """Follow the log, again and again: a source should never end, and one that does must not be believed to see."""
+
+        async def follow() -> None:
+            await source.follow(self.arrived, self.seen)
+            msg = "it has ended by itself"
+            raise StepFailedError(msg)
+
+        def failed(why: str | None) -> None:
+            if why is not None:
+                self.seen(Sight(seeing=False, why=why))
+
+        await kept_alive("following the log", follow, failed)
 
     def spent_ages_s(self, most: int) -> list[float]:
         """Ages of this node's own acts on the budget, youngest first; none when the store cannot be read."""
@@ -208,12 +199,12 @@ class Patrol:
         decision = decide(before, event, now, self.parts.policy)
         self.state = decision.state
         if decision.state.phase is not before.phase:
-            self._changed(before, now)
+            self._changed(before)
         if decision.kind != "hold" or decision.state.phase is not before.phase:
             self.why = decision.why
         told = _EVENTS.get(decision.kind)
         if told is not None:
-            self._tell(*told, decision.why, self._data(decision))
+            self._tell(*told, decision.why, self._data(decision, event))
         if isinstance(event, Refused) and self._shared.place is not None:
             self._shared.place.rests()
         if decision.kind == "prove" or (decision.kind == "fail" and not isinstance(event, Cured)):  # what could not be carried out says nothing
@@ -222,6 +213,8 @@ class Patrol:
         self._wake.set()
 
     def _do(self, decision: Decision) -> None:
+        if self._ended:
+            return
         match decision.do:
             case Ask():
                 self._ask()
@@ -234,10 +227,8 @@ class Patrol:
             case None:
                 pass
 
-    def _changed(self, before: State, now: float) -> None:
+    def _changed(self, before: State) -> None:
         phase = self.state.phase
-        self.wants_since = (self.wants_since or now) if phase is Phase.WANTED else None
-        self.curing_since = (self.curing_since or now) if phase in {Phase.CURING, Phase.PROVING} else None
         if phase is Phase.QUIET:
             self.ours = False
         self._remember()
@@ -250,17 +241,22 @@ class Patrol:
 
     def _remember(self) -> None:
         """What a successor must know, should this process die now: that something was wrong, and whether a cure may be half done."""
-        quiet = self.state.phase is Phase.QUIET
-        why = memory.remember(self._file, None if quiet else memory.Memory(self.state.line or "failed rounds of the probe", curing=self.ours))
+        state, kept = self.state, None
+        if state.phase is not Phase.QUIET:
+            moment = self._clock.moment()
+            curing = state.phase is Phase.PROVING or (state.phase is Phase.CURING and self._begun)
+            kept = memory.Memory(state.line, curing, self.ours, state.step, moment.boot - (self._clock.monotonic() - state.sign), moment.boot_id)
+        why = memory.remember(self._file, kept)
         self._shared.alarm("memory", why)
 
-    def _data(self, decision: Decision) -> dict[str, Any]:
+    def _data(self, decision: Decision, event: Happening) -> dict[str, Any]:
         state = decision.state
         data: dict[str, Any] = {"state": str(state.phase)}
         if state.line:
             data["line"] = printable(state.line)[:200]
         if decision.kind in {"disarm", "cancel"}:
             data["failed"] = state.bad
+            data["by"] = "start" if isinstance(event, Started) else "answer"
         if decision.kind == "suppress":
             data["held_by"] = state.held
             data["until_s"] = round(state.until - self._clock.monotonic(), 1) if state.until is not None else None
@@ -283,6 +279,8 @@ class Patrol:
                 await work
             except EdgekeeperError as err:
                 emit(Event.INTERNAL_ERROR, f"{self.parts.name}: {err}", level=WARNING)
+            except Exception as err:  # noqa: BLE001 - a bug must not end the watch, nor be silent
+                emit(Event.INTERNAL_ERROR, f"{self.parts.name}: {type(err).__name__}: {err}", level=ERROR)
 
         task = asyncio.create_task(guarded())
         self._tasks.add(task)
@@ -298,7 +296,7 @@ class Patrol:
             answer = await asker.ask()
         finally:
             self._asking -= 1
-        late = self._clock.monotonic() - answer.asked - self.parts.timeout_s - LATE_S
+        late = self._clock.monotonic() - answer.asked - self.parts.policy.timeout_s - LATE_S
         if not answer.well and late > 0:
             return  # the next round is due at once
         if self.answer is None or answer.asked >= self.answer.asked:
@@ -351,10 +349,9 @@ class Patrol:
                 self._feed(Refused(f"this process stood still for {stood:.0f} s between the decision and the cure; it is looked at anew"))
                 return
             cure = self.parts.cures[step]
-            self.ours = True
+            self.ours = self._begun = True
             self._remember()
             self.cures += 1
-            self.last_cure = self._clock.monotonic()
             self._tell(
                 Event.WATCH_CURED,
                 "act",
@@ -369,6 +366,7 @@ class Patrol:
             return
         finally:
             self._applying = None
+            self._begun = False
         self._feed(Cured(failed))
 
     async def _carry_out(self, cure: Cure) -> str | None:
@@ -379,6 +377,9 @@ class Patrol:
             return f"{cure.name} did not end within {CURE_MOST_S:g} s"
         except EdgekeeperError as err:
             return str(err)
+        except Exception as err:  # noqa: BLE001 - a bug in a cure must not leave the watch waiting for its end
+            emit(Event.INTERNAL_ERROR, f"{self.parts.name}: {cure.name}: {type(err).__name__}: {err}", level=ERROR)
+            return f"{cure.name} failed: {type(err).__name__}"
 
     async def _note(self, *, helped: bool) -> None:
         """Whether the last cure helped decides how long the next pause is."""

@@ -257,7 +257,7 @@ class _Replay:
         Of the many rounds of a service that stays as it is only the last one before something happens is asked.
         """
         at = max(due(self._state, self._policy), self._now)
-        if self._pending or math.isinf(at):
+        if math.isinf(at):
             return at
         dead = self._service.dead(at)
         state = self._state

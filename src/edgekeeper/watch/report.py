@@ -10,6 +10,7 @@ from edgekeeper.ops.metrics import Metrics
 from edgekeeper.ops.status import RoleStatus
 from edgekeeper.ports import Clock
 from edgekeeper.watch.patrol import Patrol
+from edgekeeper.watch.state import Phase
 
 AGES_MOST = 20
 """Acts of which siblings are told; more than any budget looks at in its windows by default."""
@@ -25,7 +26,7 @@ def item(patrol: Patrol, clock: Clock, place: Mapping[str, Any] | None, seen: Ma
         "seeing": patrol.sight.seeing,
         "sight": patrol.sight.why,
         "probe": None if answer is None else {"ok": answer.well, "why": answer.why, "age_s": round(now - answer.asked, 3)},
-        "held_by": state.held or None,
+        "held_by": (state.held if state.phase is Phase.WANTED else "") or None,
         "suppressed_for_s": round(max(0.0, state.until - now), 1) if state.held and state.until is not None else None,
         "line": state.line or None,
         "cures": patrol.cures,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -17,9 +17,10 @@ from edgekeeper.log import Event, emit
 from edgekeeper.ops.alarms import Alarms
 from edgekeeper.ops.status import RoleStatus
 from edgekeeper.runtime import Ground, accepted, cancelled, kept_alive, watched
-from edgekeeper.watch import build, report
+from edgekeeper.watch import build, memory, report
 from edgekeeper.watch.onbehalf import OnBehalf
-from edgekeeper.watch.patrol import Patrol, Shared
+from edgekeeper.watch.parts import Shared
+from edgekeeper.watch.patrol import Patrol
 from edgekeeper.watch.presets import merged
 from edgekeeper.watch.siblings import Place, Siblings
 
@@ -117,8 +118,13 @@ class WatchRole:
         for name in self.posts.keys() - {written.name for written in wanted.values() if written.group is not None}:
             self.siblings.leave(name)
         self.posts = {name: self.posts[name] if name in same else self._post(written, root) for name, written in wanted.items()}
-        for name in [n for n in self.alarms.raised if n.startswith("watch ") and n.split(":")[0].removeprefix("watch ") not in same]:
-            self.alarms.set(name, None)
+        self._quieten(self._tasks.keys() - same)
+
+    def _quieten(self, names: Collection[str]) -> None:
+        """Their alarms are those of watches that are no more."""
+        for alarm in self.alarms.raised:
+            if alarm.startswith(tuple(f"watch {name}: " for name in names)):
+                self.alarms.set(alarm, None)
 
     def _post(self, written: Watch, root: Root) -> Post:
         ground, group = self._ground, written.group
@@ -131,24 +137,34 @@ class WatchRole:
         def alarm(what: str, why: str | None) -> None:
             self.alarms.set(f"watch {written.name}: {what}", why)
 
+        others_s = partial(self.siblings.spent_s, group.name) if group is not None else tuple
+        if written.budget.store is not None:
+            others_s = tuple  # in a store that is shared their cures stand already
         shared = Shared(
-            store=self._store,
+            store=Path(written.budget.store) if written.budget.store is not None else self._store,
             folder=self._folder,
             clock=ground.clock,
             journal=ground.journal,
             place=place,
-            others_s=partial(self.siblings.spent_s, group.name) if group is not None else tuple,
+            others_s=others_s,
             count=lambda event: ground.metrics.count("edgekeeper_watch_events", {"watch": written.name, "event": event}),
             alarm=alarm,
         )
         return Post(written, Patrol(parts, shared), place, onbehalf)
 
     async def _settle(self) -> None:
-        """End the tasks of watches that are gone or others now, and start those that are new."""
-        for name, (post, tasks) in list(self._tasks.items()):
-            if self.posts.get(name) is not post:
-                await cancelled(tasks)
-                del self._tasks[name]
+        """Start the watches that are new, end those that are gone or others now (each ends with the cure that it has under way), and start these anew."""
+        self._begin()
+        old = {name: tasks for name, (post, tasks) in self._tasks.items() if self.posts.get(name) is not post}
+        await asyncio.gather(*(cancelled(tasks) for tasks in old.values()))
+        for name in old:
+            del self._tasks[name]
+            if name not in self.posts:  # a later one of this name is another
+                memory.remember(memory.file(self._folder, name), None)
+                self._quieten({name})
+        self._begin()
+
+    def _begin(self) -> None:
         for name, post in self.posts.items():
             if name not in self._tasks:
                 emit(Event.WATCH_STARTED, f"{name}: it begins")

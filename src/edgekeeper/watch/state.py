@@ -26,13 +26,15 @@ class Phase(StrEnum):
 class Policy:
     """How one watch decides. ``confirm`` off acts on a line alone; ``probed`` is whether there is a probe; ``steps`` is the number of cures.
 
-    Times in seconds: between rounds, between those of an armed watch, without a verdict after a start, between those of the proof,
-    and until a cure counts as having failed. ``rounds`` failed ones in a row confirm without a line, ``failures`` with one.
+    Times in seconds: between rounds, until a round is answered at the latest, between those of an armed watch, without a verdict
+    after a start, between those of the proof, and until a cure counts as having failed. ``rounds`` failed ones in a row confirm
+    without a line, ``failures`` with one.
     """
 
     confirm: bool = True
     probed: bool = True
     every_s: float = 1.0
+    timeout_s: float = 1.0
     confirm_every_s: float = 0.5
     rounds: int = 3
     failures: int = 2
@@ -42,6 +44,16 @@ class Policy:
     proof_every_s: float = 0.25
     proof_within_s: float = 15.0
     shadow: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Former:
+    """What an earlier process knew to be wrong: since when, by which line (empty: by failed rounds), and whether this step of a cure was begun."""
+
+    sign: float
+    line: str = ""
+    curing: bool = False
+    step: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,3 +53,11 @@ def test_a_span_shows_both_bounds_or_the_one_that_is_known() -> None:
     assert Span(0, 0).text() == "0 s"
     assert Span(0, 0.0036).text() == "less than 4 ms"
     assert Span(2, math.inf).text() == "at least 2.00 s"
+
+
+def test_a_brief_span_is_rounded_outwards() -> None:
+    assert Span(210.2, 210.9).brief() == "3 min 30 s to 3 min 31 s"
+    assert Span(0.4, 3.1).brief() == "less than 4 s"
+    assert Span(3.0, 3.0004).brief() == "3 s"
+    assert Span(3700, math.inf).brief() == "at least 1 h 1 min 40 s"
+    assert Span(0, 0).brief() == "0 s"

@@ -14,7 +14,7 @@ from tests.unit.watch.watched import LINE, USUAL, World
 from edgekeeper.model.budget import Window, spend
 from edgekeeper.watch.decide import CALM_S, LOOK_S, begin, decide
 from edgekeeper.watch.fingerprint import Burst
-from edgekeeper.watch.state import Answered, Hit, Phase, Policy, Refused, Started
+from edgekeeper.watch.state import Answered, Former, Hit, Phase, Policy, Refused, Started
 
 
 def test_a_line_arms_two_failed_rounds_confirm_and_the_cure_is_proved():
@@ -229,11 +229,11 @@ def test_shadow_decides_and_does_nothing():
 def test_what_an_earlier_process_was_armed_by_is_asked_about_again():
     policy = Policy()
     world = World(well=False)
-    world.state = begin(world.now, policy, "a line")
+    world.state = begin(world.now, policy, Former(world.now, "a line"))
     world.go_on(5)
     assert world.acts
     quiet = World()
-    quiet.state = begin(quiet.now, policy, "a line")
+    quiet.state = begin(quiet.now, policy, Former(quiet.now, "a line"))
     quiet.go_on(CALM_S + 2)
     assert quiet.acts == []
     assert quiet.state.phase is Phase.QUIET
@@ -248,8 +248,10 @@ def test_a_refused_spending_leaves_the_cure_wanted():
 
 
 def _crash(world: World, _: object) -> None:
-    line = "" if world.state.phase is Phase.QUIET else "a line"
-    world.state, world.cure = begin(world.now, world.policy, line), None
+    """kill -9: what a cure had not done yet is never done."""
+    state = world.state
+    former = None if state.phase is Phase.QUIET else Former(state.sign, state.line, world.cure is not None or state.phase is Phase.PROVING, state.step)
+    world.state, world.cure = begin(world.now, world.policy, former), None
 
 
 def _sleep(world: World, seconds: float) -> None:

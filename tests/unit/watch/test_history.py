@@ -53,9 +53,16 @@ def test_one_that_failed_and_answered_again_healed_by_itself() -> None:
 
 
 def test_what_was_cancelled_is_not_counted_again_when_it_is_disarmed() -> None:
-    one = told(line(100, "armed"), line(101, "confirmed"), line(101, "suppressed", held_by="budget"), line(130, "cancelled"), line(141, "disarmed", failed=30))
+    one = told(line(100, "armed"), line(101, "confirmed"), line(101, "suppressed", held_by="budget"), line(130, "cancelled"), line(141, "disarmed", failed=0))
     assert [t.ending for t in one.troubles] == [Ending.HEALED]
+    assert told(line(100, "armed"), line(101, "confirmed"), line(141, "disarmed", failed=0)).count(Ending.HEALED) == 1, "it was confirmed, so it was real"
     assert one.held == {"budget": 1}
+
+
+def test_one_that_somebody_else_restarted_did_not_heal_by_itself() -> None:
+    one = told(line(100, "armed"), line(101, "confirmed"), line(101, "suppressed", held_by="budget"), line(300, "cancelled", failed=9, by="start"))
+    assert one.count(Ending.RESTARTED) == 1
+    assert one.healed == (0, 0)
 
 
 def test_the_next_process_goes_on_with_what_the_last_one_left() -> None:

@@ -16,7 +16,8 @@ from edgekeeper.errors import StepFailedError
 from edgekeeper.model.budget import Bucket, Budget, Window
 from edgekeeper.model.entry import Entry
 from edgekeeper.watch.fingerprint import Fingerprint, Matcher
-from edgekeeper.watch.patrol import Parts, Patrol, Shared
+from edgekeeper.watch.parts import Parts, Shared
+from edgekeeper.watch.patrol import Patrol
 from edgekeeper.watch.seams import Answer, Sight
 from edgekeeper.watch.state import Phase, Policy
 
@@ -113,7 +114,7 @@ class Stage:
     def patrol(self) -> Patrol:
         """A patrol of this process; one more is one of its successor."""
         matcher = Matcher([Fingerprint(text="couldn't fetch peer state")], [" path="])
-        parts = Parts("mesh", self.policy, matcher, self.service, self.service, 1.0, [self.guard], self.cures, self.budget, "watch:mesh", self.blind_after_s)
+        parts = Parts("mesh", self.policy, matcher, self.service, self.service, [self.guard], self.cures, self.budget, "watch:mesh", self.blind_after_s)
         return Patrol(parts, Shared(self.store, self.folder, TurnedClock(), self.journal, None, tuple, self.counted.append, self._alarm))
 
     def _alarm(self, name: str, why: str | None) -> None:
@@ -198,8 +199,8 @@ def test_a_flood_of_lines_does_not_keep_the_rounds_from_being_asked(stage: Stage
     async def story(patrol: Patrol) -> None:
         async def flood() -> None:
             while True:
-                stage.line(LINE * 50)
-                await asyncio.sleep(0.001)
+                stage.line(LINE * 10)
+                await asyncio.sleep(0.01)
 
         flooding = asyncio.create_task(flood())
         before = len(stage.service.asked)
@@ -425,7 +426,7 @@ def test_a_successor_of_one_that_died_armed_or_wanted_cures_once(stage: Stage, a
 
 def test_a_successor_of_one_that_died_during_a_cure_proves_it_before_it_cures_again(stage: Stage) -> None:
     async def story() -> None:
-        stage.memory.write_text(json.dumps({"schema": 1, "line": "WARN couldn't fetch peer state", "curing": True, "step": 0}))
+        stage.memory.write_text(json.dumps({"schema": 1, "line": "WARN couldn't fetch peer state", "curing": True, "ours": True, "step": 0, "since_s": 0, "boot_id": ""}))
         stage.service.well = False
         task = asyncio.create_task(stage.patrol().run())
         await asyncio.sleep(5)
@@ -434,7 +435,7 @@ def test_a_successor_of_one_that_died_during_a_cure_proves_it_before_it_cures_ag
         assert stage.service.begun == []
         assert stage.journal.events() == ["armed", "proved"]
         await end(task)
-        stage.memory.write_text(json.dumps({"schema": 1, "line": "WARN couldn't fetch peer state", "curing": True, "step": 0}))
+        stage.memory.write_text(json.dumps({"schema": 1, "line": "WARN couldn't fetch peer state", "curing": True, "ours": True, "step": 0, "since_s": 0, "boot_id": ""}))
         stage.service.well = False
         task = asyncio.create_task(stage.patrol().run())
         await asyncio.sleep(20)
@@ -446,7 +447,7 @@ def test_a_successor_of_one_that_died_during_a_cure_proves_it_before_it_cures_ag
 
 def test_a_watch_that_had_no_probe_is_not_made_to_cure_by_a_restart(stage: Stage) -> None:
     stage.policy = Policy(probed=False)
-    stage.memory.write_text(json.dumps({"schema": 1, "line": "WARN couldn't fetch peer state", "curing": False}))
+    stage.memory.write_text(json.dumps({"schema": 1, "line": "WARN couldn't fetch peer state", "curing": False, "ours": False, "step": 0, "since_s": 0, "boot_id": ""}))
 
     async def story(patrol: Patrol) -> None:
         await asyncio.sleep(20)

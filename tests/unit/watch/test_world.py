@@ -86,6 +86,11 @@ def test_answers_are_put_on_the_clock_of_the_log_and_bound_the_wedge() -> None:
     assert world.recorded
 
 
+def test_a_good_answer_that_was_still_under_way_proves_nothing_about_before() -> None:
+    answers = [sample(100, ok=True), sample(101, ok=True, took=3.0), sample(102, ok=False), sample(105, ok=True)]
+    assert from_probes(record(*answers), [], 0).wedges[0].began[0] == 100
+
+
 def test_dead_from_the_first_answer_to_the_last_has_no_bounds() -> None:
     (wedge,) = from_probes(record(sample(100, ok=False), sample(101, ok=False)), [], last=0).wedges
     assert wedge.began[0] == -math.inf

@@ -16,6 +16,7 @@ OLDEST_S: Final = 300.0
 """A mark older than this is of no use: what was written since is no news any more."""
 
 _EVERY_S: Final = 0.5
+_AT_LEAST_S: Final = 60.0
 
 
 class Mark:
@@ -28,8 +29,9 @@ class Mark:
     def __init__(self, path: Path | None, clock: Clock) -> None:
         self._path = path
         self._clock = clock
-        self._kept = float("-inf")
-        self._stale: Callable[[], dict[str, Any] | None] | None = None
+        self._asked = self._written = float("-inf")
+        self._value: dict[str, Any] | None = None
+        self._place: Callable[[], dict[str, Any] | None] | None = None
 
     def load(self) -> dict[str, Any] | None:
         """What was kept within the last five minutes, with ``at`` (Unix seconds); None when there is none that can be used."""
@@ -40,21 +42,39 @@ class Mark:
             age = self._clock.wall() - float(value["at"])
         except (EdgekeeperError, ValueError, TypeError, KeyError, RecursionError):
             return None
-        return value if isinstance(value, dict) and 0.0 <= age <= OLDEST_S else None
+        return value if 0.0 <= age <= OLDEST_S else None
 
     def keep(self, place: Callable[[], dict[str, Any] | None]) -> None:
-        """Keep what ``place`` returns, now or soon; it is called when it is written, and None keeps what is there."""
-        self._stale = place
-        if self._clock.monotonic() - self._kept >= _EVERY_S:
-            self.flush()
+        """Keep what ``place`` returns, now or later; it is called when it is to be written, and None keeps what is there.
+
+        What has not changed is written once a minute, to say that it is still so.
+        """
+        self._place = place
+        now = self._clock.monotonic()
+        if self._path is None or now - self._asked < _EVERY_S:
+            return
+        self._asked = now
+        value = self._ask()
+        if value is not None and (value != self._value or now - self._written >= _AT_LEAST_S):
+            self._write(value)
 
     def flush(self) -> None:
-        """Write it now if it has changed; at the end, and when there is time."""
-        place, self._stale = self._stale, None
-        if self._path is None or place is None:
+        """Write it now: at the end."""
+        value = self._ask()
+        if value is not None:
+            self._write(value)
+
+    def _ask(self) -> dict[str, Any] | None:
+        if self._place is None:
+            return None
+        try:
+            return self._place()
+        except OSError:  # a file that cannot be read now has no place that could be told
+            return None
+
+    def _write(self, value: dict[str, Any]) -> None:
+        if self._path is None:
             return
-        self._kept = self._clock.monotonic()
-        with contextlib.suppress(EdgekeeperError, OSError):
-            value = place()
-            if value is not None:
-                write_text(self._path, json.dumps({"at": self._clock.wall(), **value}), sync=False)
+        self._value, self._written = value, self._clock.monotonic()
+        with contextlib.suppress(EdgekeeperError):
+            write_text(self._path, json.dumps({"at": self._clock.wall(), **value}), sync=False)

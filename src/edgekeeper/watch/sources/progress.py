@@ -4,6 +4,9 @@ A stream of Docker's gives the last lines of the log and then what is written; s
 known. dockerd 20.10 reads the start of a file once more after each rotation (up to some hundreds of lines come twice, measured
 2026-11-30); the two outputs of a container are stamped by two threads and may stand out of order by microseconds; and the clock that
 stamps them can be set back. Two lines with the same text and the same stamp to the nanosecond count as one.
+
+Podman 4.3.1 stamps lines with whole seconds, in local time (measured 2026-11-30). It repeats none within a stream, so there all are given;
+at the joint of two streams a line that is the same as another one of its second counts as that one.
 """
 
 from __future__ import annotations
@@ -86,15 +89,16 @@ class Progress:
         """The new ones among these lines, to be handed over; ``wall`` is the Unix time now."""
         out: list[bytes] = []
         for stamp, text in lines:
-            if len(stamp) != _LENGTH or stamp[-1:] != b"Z":
-                stamp = _sortable(stamp)  # noqa: PLW2901 - Podman writes local time
+            fine = len(stamp) == _LENGTH and stamp[-1:] == b"Z"
+            if not fine:
+                stamp = _sortable(stamp)  # noqa: PLW2901 - as Podman writes them
             key = hash(stamp) ^ hash(text)
             if self.catching:
                 if not self._caught(stamp, text, key, wall):
                     continue
             elif stamp > self._high:
                 self._high = stamp
-            elif key in self._young or key in self._old or not self._late(stamp, wall):
+            elif fine and (key in self._young or key in self._old or not self._late(stamp, wall)):
                 continue
             self._remember(key, stamp, text)
             out.append(text)
@@ -166,11 +170,11 @@ class Progress:
         if reach:
             return b"" < stamp <= reach
         when = _unix(stamp)
-        return when is not None and when < self._since
+        return when is not None and when < (int(self._since) if when.is_integer() else self._since)
 
     def _late(self, stamp: bytes, wall: float) -> bool:
         """Whether a line with an older stamp than the newest one is new all the same."""
-        if not stamp or stamp > self._oldest:
+        if stamp > self._oldest:
             return True  # written by the other output, a moment late; what is remembered would have told a line that comes again
         if self._set_back(wall):
             self._high, self._oldest, self._next_oldest = stamp, b"", b""

@@ -173,6 +173,19 @@ def test_stamps_of_another_zone_are_as_good() -> None:
     assert progress.take([local(1), local(2), local(3)], NOON + 3) == b"3\n"
 
 
-def test_a_line_without_a_stamp_is_given_once() -> None:
+def test_whole_seconds_are_enough() -> None:
+    def coarse(second: int, text: str) -> Line:
+        return b"2026-11-30T12:00:%02dZ" % second, text.encode() + b"\n"
+
+    progress = Progress(NOON + 1.5)
+    progress.attach(1000, sure=True)
+    many = [coarse(1, str(n)) for n in range(3 * REMEMBERED)]
+    assert progress.take([coarse(0, "before"), *many, coarse(1, "0"), coarse(1, "0")], NOON + 2).count(b"\n") == 3 * REMEMBERED + 2
+    assert progress.take([coarse(2, "a"), coarse(2, "b")], NOON + 2) == b"a\nb\n"
+    progress.attach(1000)
+    assert progress.take([coarse(1, "9"), coarse(2, "a"), coarse(2, "b"), coarse(2, "c"), coarse(3, "d")], NOON + 3) == b"c\nd\n"
+
+
+def test_a_line_without_a_stamp_is_given() -> None:
     progress = begun(1)
-    assert progress.take([(b"", b"x\n"), (b"", b"x\n"), (b"strange", b"y\n")], NOON + 1) == b"x\ny\n"
+    assert progress.take([(b"", b"x\n"), (b"strange", b"y\n")], NOON + 1) == b"x\ny\n"

@@ -79,69 +79,74 @@ def test_a_cure_in_the_cooldown_is_held_back_told_and_carried_out_when_it_ends(t
         assert not made.status()["alarms"]
 
 
+def _killed(made: Wedged) -> None:
+    made.end(signal.SIGKILL)
+    assert list((made.folder / "state/watch").glob("armed-web.json"))
+    made.run(wait=False)
+
+
+def killed_armed(folder: Path) -> None:
+    with wedged(folder, probe={"targets": ["tcp://127.0.0.1:1"], "failures": 8}) as made:
+        made.watch["probe"] = {"targets": [f"http://127.0.0.1:{made.port}/"], "failures": 6}
+        made.write()
+        made.run()
+        since = made.wedge()
+        made.until_state("armed")
+        time.sleep(0.5)
+        _killed(made)
+        made.recovered(since)
+        made.until_state("quiet")
+        assert (len(made.cures()), made.events().count("confirmed")) == (1, 1)
+        assert made.events() == ["armed", "armed", "confirmed", "cured", "proved"]
+
+
+def killed_wanted(folder: Path) -> None:
+    with wedged(folder, budget={"cooldown": "6s"}) as made:
+        made.run()
+        made.recovered(made.wedge())
+        made.until_state("quiet")
+        since = made.wedge()
+        made.until_state("wanted")
+        _killed(made)
+        made.recovered(since)
+        made.until_state("quiet")
+        first, second = made.cures()
+        assert 5.9 <= second - first <= 8.0
+
+
+def killed_curing(folder: Path) -> None:
+    with wedged(folder, budget=OFTEN) as made:
+        (made.folder / "takes").write_text("3")
+        made.run()
+        since = made.wedge()
+        made.until_state("curing")
+        until(made.cures, "the cure has begun")
+        time.sleep(0.5)
+        _killed(made)
+        made.recovered(since)
+        made.until_state("quiet")
+        time.sleep(2)
+        assert len(made.cures()) == 1, "the cure of the one that died went on by itself; it was proved, not repeated"
+        assert made.events() == ["armed", "confirmed", "cured", "armed", "proved"]
+
+
+def frozen(folder: Path) -> None:
+    with wedged(folder, budget=OFTEN) as made:
+        made.run()
+        made.write_line()
+        made.until_state("armed")
+        for _ in range(2):  # the second time it is in the midst of a round, often
+            made.runs[-1].send_signal(signal.SIGSTOP)
+            time.sleep(5)
+            made.write_line(times=20)
+            made.runs[-1].send_signal(signal.SIGCONT)
+            time.sleep(1.2)
+        made.until_state("armed")
+        assert (made.cures(), made.events()) == ([], ["armed"])
+
+
 def test_whenever_it_is_killed_or_frozen_there_is_one_cure_in_the_end(tmp_path: Path) -> None:
-    def killed(made: Wedged) -> None:
-        made.end(signal.SIGKILL)
-        assert list((made.folder / "state/watch").glob("armed-web.json"))
-        made.run(wait=False)
-
-    def armed(folder: Path) -> None:
-        with wedged(folder, probe={"targets": ["tcp://127.0.0.1:1"], "failures": 8}) as made:
-            made.watch["probe"] = {"targets": [f"http://127.0.0.1:{made.port}/"], "failures": 6}
-            made.write()
-            made.run()
-            since = made.wedge()
-            made.until_state("armed")
-            time.sleep(0.5)
-            killed(made)
-            made.recovered(since)
-            made.until_state("quiet")
-            assert (len(made.cures()), made.events().count("confirmed")) == (1, 1)
-            assert made.events() == ["armed", "armed", "confirmed", "cured", "proved"]
-
-    def wanted(folder: Path) -> None:
-        with wedged(folder, budget={"cooldown": "6s"}) as made:
-            made.run()
-            made.recovered(made.wedge())
-            made.until_state("quiet")
-            since = made.wedge()
-            made.until_state("wanted")
-            killed(made)
-            made.recovered(since)
-            made.until_state("quiet")
-            first, second = made.cures()
-            assert 5.9 <= second - first <= 8.0
-
-    def curing(folder: Path) -> None:
-        with wedged(folder, budget=OFTEN) as made:
-            (made.folder / "takes").write_text("3")
-            made.run()
-            since = made.wedge()
-            made.until_state("curing")
-            until(made.cures, "the cure has begun")
-            time.sleep(0.5)
-            killed(made)
-            made.recovered(since)
-            made.until_state("quiet")
-            time.sleep(2)
-            assert len(made.cures()) == 1, "the cure of the one that died went on by itself; it was proved, not repeated"
-            assert made.events() == ["armed", "confirmed", "cured", "armed", "proved"]
-
-    def frozen(folder: Path) -> None:
-        with wedged(folder, budget=OFTEN) as made:
-            made.run()
-            made.write_line()
-            made.until_state("armed")
-            for _ in range(2):  # the second time it is in the midst of a round, often
-                made.runs[-1].send_signal(signal.SIGSTOP)
-                time.sleep(5)
-                made.write_line(times=20)
-                made.runs[-1].send_signal(signal.SIGCONT)
-                time.sleep(1.2)
-            made.until_state("armed")
-            assert (made.cures(), made.events()) == ([], ["armed"])
-
-    beside(tmp_path, {"armed": armed, "wanted": wanted, "curing": curing, "frozen": frozen})
+    beside(tmp_path, {"armed": killed_armed, "wanted": killed_wanted, "curing": killed_curing, "frozen": frozen})
 
 
 def test_a_changed_config_counts_and_a_broken_one_leaves_all_as_it_was(made: Wedged) -> None:

@@ -50,6 +50,9 @@ def pause(
     except ValueError as err:
         msg = f"--for: {err}"
         raise UsageError(msg) from None
+    if seconds is not None and seconds < 1:
+        msg = f"--for {duration}: a pause lasts a second at least"
+        raise UsageError(msg)
     pauses.pause(pauses.pause_file(run_dir, name), time.time() + seconds if seconds is not None else None, reason)
     until = f"for {format_duration(seconds)}" if seconds is not None else f"until `edgekeeper watch resume {name}`, or a reboot"
     say(f"{name} cures nothing {until}; what it would have done is told in the journal")

@@ -207,6 +207,13 @@ class Maintenance(Section):
     start: Clock = Field(alias="from", description="Its begin, like 02:00.")
     to: Clock = Field(description="Its end; before `from` is on the next day.")
 
+    @model_validator(mode="after")
+    def _lasts(self) -> Self:
+        if self.start == self.to:
+            msg = f'it begins and ends at {self.to}; for a whole day say from: "00:00" and to: "23:59"'
+            raise ValueError(msg)
+        return self
+
 
 class WatchGuard(Section):
     """What forbids a cure. A cure that is held back stays wanted."""
@@ -238,8 +245,8 @@ class Group(Section):
     @field_validator("members")
     @classmethod
     def _several(cls, value: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
-        if len(value) < 2:
-            msg = "a group has two members or more; name them all, this node too"
+        if len(value) == 1:
+            msg = "a group of one node names no members; of several, name them all, this node too"
             raise ValueError(msg)
         return value
 

@@ -31,7 +31,7 @@ def watch_rules(watches: Sequence[Watch], node: str | None, nodes: Mapping[str, 
 
 def _group(watch: Watch, group: Group, node: str | None, nodes: Mapping[str, Peer]) -> list[Broken]:
     out: list[Broken] = []
-    if node is not None and node not in group.members:
+    if node is not None and group.members and node not in group.members:
         out.append((("group", "members"), f"this node, {node}, is not among them: {', '.join(group.members)}"))
     for name in group.members:
         if name not in nodes:
@@ -39,8 +39,10 @@ def _group(watch: Watch, group: Group, node: str | None, nodes: Mapping[str, Pee
         elif name != node and not nodes[name].ops:
             out.append((("group", "members", name), f"{name} has no ops address in nodes:, so it cannot be heard"))
     if watch.probe is not None and watch.probe.from_ != "node":
-        if watch.probe.from_ != "peer" and watch.probe.from_ not in group.members:
+        if group.members and watch.probe.from_ != "peer" and watch.probe.from_ not in group.members:
             out.append((("probe", "from"), f"{watch.probe.from_} is not among the members: {', '.join(group.members)}"))
+        if not group.members:
+            out.append((("group", "members"), f"from: {watch.probe.from_} needs members that probe each other; name them"))
         if node in group.members and not group.members[node]:
             out.append((("group", "members", node), f"{node} has no URL, so that the others could probe it; say {node}: tls://ADDRESS:443?sni=NAME"))
     return out

@@ -39,6 +39,7 @@ OVERTAKEN_S = 10.0
 """A moment that is so much earlier than the last writing was overtaken by another process; an earlier one is of another clock (a snapshot)."""
 
 _LOCK_WAIT_S = 2.0
+_DAMAGED = "the store was damaged, and all that it may have held counts as spent; remove it to forget that"
 _STRAYED_S = 1.0
 _UNIX = Moment(0.0, 0.0, "", 0.0)
 """The moment to which the numbers of schema 1 count."""
@@ -181,7 +182,8 @@ def _items(store: _Store, key: str, budget: Budget, now: Moment, others_s: Seque
 
 
 def _budget(items: list[_Item], kept: _Kept, budget: Budget) -> Budget:
-    return replace(budget, spent=tuple(item.t for item in items), poor=kept.poor)
+    note = _DAMAGED if any(item.kind == "damaged" for item in items) else ""
+    return replace(budget, spent=tuple(item.t for item in items), poor=kept.poor, note=note)
 
 
 def _news(known: list[float], told: list[float]) -> list[float]:

@@ -1,8 +1,8 @@
 """The few calls of Docker's Engine API that a watch needs, over the daemon's Unix socket; Podman's compatible socket answers them too.
 
-Not by aiodocker (0.27): it brings aiohttp and seven more packages as a second HTTP stack beside the one we have, imports it
-in 0.3 s, and its log stream hides the frames by which standard output is told from standard error, and a piece of a line from
-a whole one. Not by the command ``docker``: it has no deadline, ends when the container restarts and repeats old lines then.
+Not by aiodocker (0.27.0): it brings aiohttp and seven more packages as a second HTTP stack beside the one we have, and its log stream
+cannot tell one that broke from one that ended, nor a piece of a line from a whole one (read 2026-11-30). Not by the command ``docker``:
+it has no deadline, ends when the container restarts and repeats old lines then.
 """
 
 from __future__ import annotations

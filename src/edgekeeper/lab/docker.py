@@ -28,8 +28,12 @@ IMAGE = "scratch-of-the-lab"
 _READY_S = 40.0
 """A daemon that was killed stops what it finds running first, which takes up to 20 s where a process ignores TERM (measured on 28.5.2)."""
 _COMMAND_S = 60.0
-# A chroot whose root is no mount point (a bare build root) can neither pivot nor remount /; a bind of / onto a folder can.
-_MOUNTS = 'mount --rbind / "$1" && mount -t tmpfs tmpfs "$1/run" && exec chroot "$1" sh -c "echo ready; exec sleep infinity"'
+# A chroot whose root is no mount point (a bare build root) can neither pivot nor remount /, and a bind of / onto a folder can. Before that,
+# nothing that is mounted here may show on the machine: in such a chroot / is made private from the real root, where nsenter goes.
+_MOUNTS = """
+mount --make-rprivate / 2> /dev/null || nsenter --mount=/proc/$$/ns/mnt -- mount --make-rprivate / || exit 1
+mount --rbind / "$1" && mount -t tmpfs tmpfs "$1/run" && exec chroot "$1" sh -c "echo ready; exec sleep infinity"
+"""
 
 
 class Daemon:
@@ -81,8 +85,9 @@ class Daemon:
             "exec-root": str(self.folder / "exec"),
             "pidfile": str(self.folder / "docker.pid"),
             "hosts": [f"unix://{self.socket}"],
-            # The namespace has no rules of its own to keep, and a machine without iptables will do.
+            # Containers share the namespace's network or have none: a machine without iptables and docker-proxy will do.
             "bridge": "none",
+            "userland-proxy": False,
             "iptables": False,
             "ip-forward": False,
             "ip-masq": False,
@@ -96,7 +101,7 @@ class Daemon:
         if self._mounts is None:
             root = self.folder / "root"
             root.mkdir(exist_ok=True)
-            argv = ["unshare", "--mount", "--propagation", "private", "sh", "-c", _MOUNTS, "sh", str(root)]
+            argv = ["unshare", "--mount", "--propagation", "unchanged", "sh", "-c", _MOUNTS, "sh", str(root)]
             holder = await Actor.start(self.net, self.namespace, "docker-mounts", argv, folder=self.folder)
             self._keep(holder)
 

@@ -43,13 +43,14 @@ class Budget:
     """What all ``rules`` allow; ``spent`` holds the times of acts in ascending order, on the axis of the ``now`` that is asked with.
 
     ``poor`` is how many acts in a row did not help. With ``pause_s`` the next one is then allowed that long after the last, twice as
-    long after the second, and so on up to LONGEST_PAUSE_S.
+    long after the second, and so on up to LONGEST_PAUSE_S. ``note`` is added to each reason why an act is not allowed.
     """
 
     rules: tuple[Rule, ...]
     spent: tuple[float, ...] = ()
     pause_s: float = 0.0
     poor: int = 0
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,7 @@ def spend(budget: Budget, now: float) -> Spending:
     held = [(wait, why) for wait, why in (_pause(budget, now), *(_wait(rule, budget.spent, now) for rule in budget.rules)) if wait > 0]
     if held:
         again, why = max(held)
-        return Spending(budget, False, f"{why}; again in {_ceil(again)} s", again)
+        return Spending(budget, False, f"{why}{budget.note and f' ({budget.note})'}; again in {_ceil(again)} s", again)
     after = replace(budget, spent=(*budget.spent, now))
     return Spending(after, True, ", ".join(_left(rule, after.spent, now) for rule in budget.rules) or "no rule limits it")
 

@@ -6,10 +6,11 @@ There is no engine to ask; nothing is asked of the network or of Docker.
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from edgekeeper.config.root import Root
-from edgekeeper.config.watch import Watch
+from edgekeeper.config.watch import CureStep, Watch
 from edgekeeper.errors import EdgekeeperError, UsageError
 from edgekeeper.host.addresses import held
 from edgekeeper.host.clock import SystemClock
@@ -21,7 +22,7 @@ from edgekeeper.watch.netbird import LEAK
 from edgekeeper.watch.presets import merged
 
 
-async def verdict(root: Root, node: str) -> EngineVerdict:
+async def verdict(root: Root, node: str) -> EngineVerdict:  # noqa: ARG001 - every role is asked alike
     """Make every watch once, and throw it away."""
     notes: list[str] = []
     doubts: list[str] = []
@@ -30,9 +31,10 @@ async def verdict(root: Root, node: str) -> EngineVerdict:
             try:
                 build.parts(watch, SystemClock(), Path(folder), Path(folder))
             except UsageError as err:
-                return EngineVerdict("edgekeeper", str(err), (), ())
+                return EngineVerdict("no watch can be made of it", str(err), (), ())
             notes += _notes(watch)
             doubts += _doubts(watch)
+    notes += _doubled([merged(watch) for watch in root.watch or ()])
     return EngineVerdict("", None, tuple(notes), tuple(doubts))
 
 
@@ -55,6 +57,27 @@ def _notes(watch: Watch) -> list[str]:
     return out
 
 
+def _doubled(watches: Sequence[Watch]) -> list[str]:
+    """Watches of which each may cure the same service as often as its own budget allows."""
+    out: list[str] = []
+    first: dict[str, Watch] = {}
+    for watch in watches:
+        for step in watch.cure or (CureStep.model_validate(CureStep.own),):
+            container = watch.docker if step.is_own else step.docker
+            what = (container or step).model_dump_json(exclude={"stop_timeout", "timeout"})
+            other = first.setdefault(what, watch)
+            if other is not watch and build.budget_key(other) != build.budget_key(watch):
+                out.append(
+                    f"watch {watch.name} cures the same as watch {other.name}, and each counts for itself; make it one watch with both signs, or give both the same group"
+                )
+                break
+    return out
+
+
 def _doubts(watch: Watch) -> list[str]:
     sockets = [watch.docker_socket] if watch.docker is not None or any(step.docker for step in watch.cure or ()) else []
-    return [f"watch {watch.name}: {socket} is not on this machine; Docker is not judged here" for socket in sockets if not Path(socket).exists()]
+    out = [f"watch {watch.name}: {socket} is not on this machine; Docker is not judged here" for socket in sockets if not Path(socket).exists()]
+    store = watch.budget.store
+    if store is not None and not Path(store).parent.is_dir():
+        out.append(f"watch {watch.name}: {Path(store).parent} is not on this machine; a cure that cannot be counted in {store} is not done")
+    return out

@@ -233,6 +233,8 @@ def _started(state: State, started: Started, now: float, policy: Policy) -> Deci
     grace = min(started.at, now) + policy.grace_s
     if state.phase in {Phase.CURING, Phase.PROVING}:
         return Decision(state, "hold", "the service was started by the cure")
+    if state.well_asked > started.at:
+        return Decision(state, "hold", "the service was started, and has answered since")
     state = replace(state, grace_until=max(state.grace_until, grace), failed=())
     if state.phase is Phase.WANTED and policy.probed:
         armed = replace(state, phase=Phase.ARMED, since=now, last_hit=now, held="", until=None, next_ask=now, step=0)

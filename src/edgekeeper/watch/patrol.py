@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable
+import re
+from collections.abc import Coroutine
 from typing import Any
 
 from edgekeeper.errors import EdgekeeperError, StepFailedError
@@ -17,6 +18,7 @@ from edgekeeper.runtime import kept_alive
 from edgekeeper.watch import memory
 from edgekeeper.watch.decide import begin, decide, due
 from edgekeeper.watch.parts import Parts, Shared
+from edgekeeper.watch.record import EVENTS, entry_data
 from edgekeeper.watch.seams import Answer, Asker, Cure, Sight, Source
 from edgekeeper.watch.state import Answered, Apply, Ask, Cured, Decision, Former, Hit, Look, Outlook, Phase, Refused, Started, State, Tick
 from edgekeeper.watch.state import Event as Happening
@@ -39,19 +41,12 @@ BLIND_AFTER_S = 3.0
 SPENT_EVERY_S = 5.0
 """How often the store of budgets is read for the status; an act of our own is known at once."""
 
-SHORTEST_WAIT_S = 0.005
-ROLE = "watch"
+HELD_EVERY_S = 5.0
+"""How often the reason for which a cure is held back may be told anew: two that alternate must not fill the log."""
 
-_EVENTS = {
-    "arm": (Event.WATCH_ARMED, "hold", INFO),
-    "disarm": (Event.WATCH_DISARMED, "hold", INFO),
-    "confirm": (Event.WATCH_CONFIRMED, "hold", WARNING),
-    "suppress": (Event.WATCH_SUPPRESSED, "suppress", WARNING),
-    "cancel": (Event.WATCH_CANCELLED, "hold", INFO),
-    "prove": (Event.WATCH_PROVED, "hold", INFO),
-    "fail": (Event.WATCH_NOT_PROVED, "hold", WARNING),
-}
-"""What is told of each kind of decision; ``act`` is told once the budget was spent, ``hold`` not at all."""
+SHORTEST_WAIT_S = 0.005
+_NUMBERS = re.compile(r"[0-9.]+")
+ROLE = "watch"
 
 
 class Patrol:
@@ -73,9 +68,8 @@ class Patrol:
         self._asking = 0
         self._looking = False
         self._applying: asyncio.Task[None] | None = None
-        self._begun = False  # the cure that is under way was counted, and so is told and done
-        self._last_line = self._clock.monotonic()
-        self._unseen = self._clock.monotonic()
+        self.begun = False  # the cure that is under way was counted, and so is told and done
+        self._last_line = self._unseen = self._told_held = self._clock.monotonic()
         self.blind = False
         self._since_start: float | None = None
         self._spent_read: tuple[float, tuple[float, ...]] | None = None
@@ -158,8 +152,10 @@ class Patrol:
         self._last_line = max(self._last_line, at)
         if self.parts.matcher is None:
             return
-        for match in self.parts.matcher.hits(chunk):
-            self._feed(Hit(match.line, match.rest))
+        matches = self.parts.matcher.hits(chunk)
+        for number, match in enumerate(matches):  # in a flood those before the last say nothing more: it is armed already
+            if self.state.phase is Phase.QUIET or len(matches) - number <= self.parts.policy.burst.lines:
+                self._feed(Hit(match.line, match.rest))
 
     def seen(self, sight: Sight) -> None:
         """The source sees, or does not see any more; and when the service was last started."""
@@ -200,17 +196,26 @@ class Patrol:
         self.state = decision.state
         if decision.state.phase is not before.phase:
             self._changed(before)
-        if decision.kind != "hold" or decision.state.phase is not before.phase:
+        moved = decision.state.phase is not before.phase and not isinstance(event, Refused)
+        if decision.kind != "act" and (decision.kind != "hold" or moved):  # an act is one once it was counted
             self.why = decision.why
-        told = _EVENTS.get(decision.kind)
+        elif isinstance(event, Outlook) and decision.state.phase is Phase.WANTED and decision.state.held:
+            self._held_on(decision.why)
+        told = EVENTS.get(decision.kind)
         if told is not None:
-            self._tell(*told, decision.why, self._data(decision, event))
+            self._tell(*told, decision.why, entry_data(decision, event, now))
         if isinstance(event, Refused) and self._shared.place is not None:
             self._shared.place.rests()
         if decision.kind == "prove" or (decision.kind == "fail" and not isinstance(event, Cured)):  # what could not be carried out says nothing
             self._spawn(self._note(helped=decision.kind == "prove"))
         self._do(decision)
         self._wake.set()
+
+    def _held_on(self, why: str) -> None:
+        """What holds a cure back may be another thing by now; its countdown is no news."""
+        if _NUMBERS.sub("", why) != _NUMBERS.sub("", self.why) and self._clock.monotonic() - self._told_held >= HELD_EVERY_S:
+            self.why, self._told_held = why, self._clock.monotonic()
+            self._shared.alarm("wanted", why)
 
     def _do(self, decision: Decision) -> None:
         if self._ended:
@@ -244,25 +249,10 @@ class Patrol:
         state, kept = self.state, None
         if state.phase is not Phase.QUIET:
             moment = self._clock.moment()
-            curing = state.phase is Phase.PROVING or (state.phase is Phase.CURING and self._begun)
+            curing = state.phase is Phase.PROVING or (state.phase is Phase.CURING and self.begun)
             kept = memory.Memory(state.line, curing, self.ours, state.step, moment.boot - (self._clock.monotonic() - state.sign), moment.boot_id)
         why = memory.remember(self._file, kept)
         self._shared.alarm("memory", why)
-
-    def _data(self, decision: Decision, event: Happening) -> dict[str, Any]:
-        state = decision.state
-        data: dict[str, Any] = {"state": str(state.phase)}
-        if state.line:
-            data["line"] = printable(state.line)[:200]
-        if decision.kind in {"disarm", "cancel"}:
-            data["failed"] = state.bad
-            data["by"] = "start" if isinstance(event, Started) else "answer"
-        if decision.kind == "suppress":
-            data["held_by"] = state.held
-            data["until_s"] = round(state.until - self._clock.monotonic(), 1) if state.until is not None else None
-        if decision.kind == "prove" and state.recovered is not None:
-            data["recovered_s"] = [round(seconds, 3) for seconds in state.recovered]
-        return data
 
     def _tell(self, event: Event, decision: str, level: int, why: str, data: dict[str, Any] | None = None) -> None:
         emit(event, f"{self.parts.name}: {why}", level=level)
@@ -273,7 +263,7 @@ class Patrol:
 
     # what is done -----------------------------------------------------------------------------
 
-    def _spawn(self, work: Awaitable[None]) -> None:
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         async def guarded() -> None:
             try:
                 await work
@@ -285,6 +275,7 @@ class Patrol:
         task = asyncio.create_task(guarded())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(lambda _: work.close())  # one that is cancelled before it begins never awaits it
 
     def _ask(self) -> None:
         if self.parts.asker is not None and self._asking < OUTSTANDING:
@@ -310,9 +301,8 @@ class Patrol:
 
     async def _find_out(self) -> None:
         try:
-            ready = self.parts.cures[self.state.step].ready(ours=self.ours)
-            said = await asyncio.gather(*(guard.forbids() for guard in self.parts.guards), ready)
-            forbidden = [why for why in said if why is not None]
+            asked = [*(guard.forbids() for guard in self.parts.guards), self.parts.cures[self.state.step].ready(ours=self.ours, since=self._against())]
+            forbidden = [why for why in map(_said, await asyncio.gather(*asked, return_exceptions=True)) if why is not None]
             moment = self._clock.moment()
             try:
                 found = await asyncio.to_thread(budgets.look, self._shared.store, self.parts.key, self.parts.budget, moment, self._shared.others_s())
@@ -324,6 +314,11 @@ class Patrol:
             self._looking = False
         # nothing is awaited between the turn and what follows from it
         self._feed(Outlook(forbidden[0] if forbidden else None, turn, found, self._clock.monotonic()))
+
+    def _against(self) -> float:
+        """Unix time of the evidence against the service: when the oldest of the rounds was asked that are needed to confirm, else of the first sign."""
+        failed = self.state.failed[-self.parts.policy.failures :]
+        return self._clock.wall() - (self._clock.monotonic() - (failed[0] if failed else self.state.sign))
 
     async def _turn(self, found: Budget, *, able: bool) -> str | None:
         """Why another member goes first; a watch that may not act anyhow does not announce a wish, which would hold up the others."""
@@ -349,9 +344,9 @@ class Patrol:
                 self._feed(Refused(f"this process stood still for {stood:.0f} s between the decision and the cure; it is looked at anew"))
                 return
             cure = self.parts.cures[step]
-            self.ours = self._begun = True
+            self.ours = self.begun = True
             self._remember()
-            self.cures += 1
+            self.cures, self.why = self.cures + 1, why
             self._tell(
                 Event.WATCH_CURED,
                 "act",
@@ -361,12 +356,13 @@ class Patrol:
             )
             self._shared.alarm("wanted", None)
             failed = await self._carry_out(cure)
+            self.ours = failed is not None  # it runs now: who stops it from here on is somebody
         except EdgekeeperError as err:
             self._feed(Refused(f"{err}; nothing was done"))
             return
         finally:
             self._applying = None
-            self._begun = False
+            self.begun = False
         self._feed(Cured(failed))
 
     async def _carry_out(self, cure: Cure) -> str | None:
@@ -384,3 +380,12 @@ class Patrol:
     async def _note(self, *, helped: bool) -> None:
         """Whether the last cure helped decides how long the next pause is."""
         await asyncio.to_thread(budgets.note, self._shared.store, self.parts.key, helped)
+
+
+def _said(found: str | BaseException | None) -> str | None:
+    """What was not found out forbids, and is told: a bug in a guard must not lead to cures, nor keep the watch silent."""
+    if not isinstance(found, BaseException):
+        return found
+    if not isinstance(found, Exception):
+        raise found
+    return f"whether it may be cured could not be found out: {type(found).__name__}"

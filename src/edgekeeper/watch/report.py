@@ -19,14 +19,15 @@ AGES_MOST = 20
 def item(patrol: Patrol, clock: Clock, place: Mapping[str, Any] | None, seen: Mapping[str, Any] | None) -> dict[str, Any]:
     """One watch, as ``/status`` shows it and its siblings read it."""
     now, state, answer = clock.monotonic(), patrol.state, patrol.answer
+    phase = Phase.WANTED if state.phase is Phase.CURING and not patrol.begun else state.phase  # the store may still say no
     return {
         "name": patrol.parts.name,
-        "state": str(state.phase),
+        "state": str(phase),
         "why": patrol.why,
         "seeing": patrol.sight.seeing,
         "sight": patrol.sight.why,
         "probe": None if answer is None else {"ok": answer.well, "why": answer.why, "age_s": round(now - answer.asked, 3)},
-        "held_by": (state.held if state.phase is Phase.WANTED else "") or None,
+        "held_by": (state.held if phase is Phase.WANTED else "") or None,
         "suppressed_for_s": round(max(0.0, state.until - now), 1) if state.held and state.until is not None else None,
         "line": state.line or None,
         "cures": patrol.cures,

@@ -128,7 +128,7 @@ class WatchRole:
 
     def _post(self, written: Watch, root: Root) -> Post:
         ground, group = self._ground, written.group
-        place = self.siblings.place(written.name, group.name, tuple(group.members), group.wait) if group is not None else None
+        place = self.siblings.place(written.name, group.name, tuple(group.members) or (ground.node,), group.wait) if group is not None else None
         parts = build.parts(written, ground.clock, Path(root.run_dir), self._folder)
         onbehalf = build.onbehalf(written, ground.node, place) if place is not None else None
         if place is not None:

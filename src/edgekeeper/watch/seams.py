@@ -51,8 +51,12 @@ class Cure(Protocol):
 
     name: str
 
-    async def ready(self, *, ours: bool) -> str | None:
-        """Why it could not, or must not, be applied now, or None. What somebody stopped is not wedged, unless ``ours`` (a cure of ours may have left it so)."""
+    async def ready(self, *, ours: bool, since: float) -> str | None:
+        """Why it could not, or must not, be applied now, or None.
+
+        What somebody stopped is not wedged, unless ``ours`` (a cure of ours may have left it so). What was started after ``since``
+        (Unix seconds, when the rounds were asked that speak against it) has to fail anew.
+        """
 
     async def apply(self) -> str | None:
         """Do it, within its own deadline; None when it was done, else the sentence that says why not."""

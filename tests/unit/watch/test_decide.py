@@ -50,6 +50,16 @@ def test_without_any_line_three_failed_rounds_confirm():
     assert world.acts[0][0] - began <= 3.0 + 1e-6
 
 
+def test_a_start_that_is_told_of_late_gives_no_grace_to_a_service_that_has_answered_since():
+    world = World()
+    world.go_on(5)
+    world.feed(Started(world.now - 3))
+    began = world.now
+    world.wedge()
+    world.go_on(10)
+    assert world.acts[0][0] - began <= 0.5 + 1e-6
+
+
 @pytest.mark.parametrize(("cooldown", "dark"), [(600.0, 600.0), (60.0, 60.0), (0.0, 3.0)])
 def test_a_second_wedge_in_the_cooldown_is_cured_the_moment_it_ends(cooldown, dark):
     world = World(rules=(*USUAL, Window(1, cooldown)) if cooldown else USUAL)

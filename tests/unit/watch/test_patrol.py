@@ -1,163 +1,25 @@
-"""One watch at work, with a service, a log, guards and cures made by hand, in a time that is turned by hand; the store of budgets is the real one."""
+"""One watch at work: what is told, counted, remembered and done, and what a death, a freeze, a full disk or a bug makes of it."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Coroutine
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.watch.turned import WALL_S, TurnedClock, turned
+from tests.unit.watch.onstage import LINE, Service, Stage, end, now, tell
+from tests.unit.watch.turned import turned
 
 from edgekeeper.errors import StepFailedError
-from edgekeeper.model.budget import Bucket, Budget, Window
-from edgekeeper.model.entry import Entry
-from edgekeeper.watch.fingerprint import Fingerprint, Matcher
-from edgekeeper.watch.parts import Parts, Shared
+from edgekeeper.host import budgets
 from edgekeeper.watch.patrol import Patrol
-from edgekeeper.watch.seams import Answer, Sight
 from edgekeeper.watch.state import Phase, Policy
-
-LINE = b"WARN couldn't fetch peer state: KEY\n"
-USUAL = Budget((Bucket(3, 60.0), Window(6, 3600.0)), pause_s=60.0)
-
-
-@dataclass
-class Service:
-    """A service that is well or not, with its log and its cure; ``takes_s`` is how long the cure takes, ``helps`` whether it does."""
-
-    well: bool = True
-    answers_s: float = 0.01
-    takes_s: float = 2.0
-    helps: bool = True
-    fails: str | BaseException | None = None
-    log: Callable[[bytes, float], None] | None = None
-    see: Callable[[Sight], None] | None = None
-    ill: BaseException | None = None
-    begun: list[float] = field(default_factory=list)
-    ended: list[float] = field(default_factory=list)
-    asked: list[float] = field(default_factory=list)
-    followed: int = 0
-
-    name = "restart it"
-
-    async def follow(self, arrived: Callable[[bytes, float], None], state: Callable[[Sight], None]) -> None:
-        self.followed += 1
-        self.log, self.see = arrived, state
-        state(Sight(seeing=True, why="it is followed"))
-        if self.ill is not None:
-            raise self.ill
-        await asyncio.Event().wait()
-
-    async def ask(self) -> Answer:
-        asked = now()
-        self.asked.append(asked)
-        await asyncio.sleep(self.answers_s)
-        return Answer(self.well, "it answers" if self.well else "no answer within 1 s", asked)
-
-    async def ready(self, *, ours: bool) -> str | None:  # noqa: ARG002
-        return None
-
-    async def apply(self) -> str | None:
-        self.begun.append(now())
-        await asyncio.sleep(self.takes_s)
-        self.ended.append(now())
-        if isinstance(self.fails, BaseException):
-            raise self.fails
-        self.well = self.well or (self.helps and self.fails is None)
-        return self.fails
-
-
-@dataclass
-class Guarded:
-    why: str | None = None
-
-    async def forbids(self) -> str | None:
-        return self.why
-
-
-class Told:
-    """A journal that knows what the service's cure had seen when each entry was written."""
-
-    def __init__(self, service: Service) -> None:
-        self.entries: list[tuple[Entry, int]] = []
-        self._service = service
-
-    def write(self, entry: Entry) -> None:
-        self.entries.append((entry, len(self._service.begun)))
-
-    def events(self) -> list[str]:
-        return [str(entry.event).removeprefix("watch.") for entry, _ in self.entries]
-
-    def of(self, event: str) -> list[Entry]:
-        return [entry for entry, _ in self.entries if str(entry.event) == f"watch.{event}"]
-
-
-class Stage:
-    """A patrol with everything around it."""
-
-    def __init__(self, folder: Path, *, policy: Policy | None = None, budget: Budget = USUAL, store: Path | None = None, blind_after_s: float | None = None) -> None:
-        self.service = Service()
-        self.guard = Guarded()
-        self.journal = Told(self.service)
-        self.alarms: dict[str, str] = {}
-        self.counted: list[str] = []
-        self.folder = folder
-        self.store = store or folder / "budgets.json"
-        self.memory = folder / "armed-mesh.json"
-        self.policy, self.budget, self.blind_after_s = policy or Policy(), budget, blind_after_s
-        self.cures: list[Any] = [self.service]
-
-    def patrol(self) -> Patrol:
-        """A patrol of this process; one more is one of its successor."""
-        matcher = Matcher([Fingerprint(text="couldn't fetch peer state")], [" path="])
-        parts = Parts("mesh", self.policy, matcher, self.service, self.service, [self.guard], self.cures, self.budget, "watch:mesh", self.blind_after_s)
-        return Patrol(parts, Shared(self.store, self.folder, TurnedClock(), self.journal, None, tuple, self.counted.append, self._alarm))
-
-    def _alarm(self, name: str, why: str | None) -> None:
-        if why is None:
-            self.alarms.pop(name, None)
-        else:
-            self.alarms[name] = why
-
-    def line(self, line: bytes = LINE) -> None:
-        assert self.service.log is not None
-        self.service.log(line, now())
-
-    def wedge(self) -> float:
-        self.service.well = False
-        self.line()
-        return now()
-
-
-def now() -> float:
-    return asyncio.get_running_loop().time()
 
 
 @pytest.fixture
 def stage(tmp_path: Path) -> Stage:
     return Stage(tmp_path)
-
-
-def tell(made: Stage, story: Callable[[Patrol], Coroutine[Any, Any, None]]) -> None:
-    """A story beside a patrol that runs; it is ended afterwards."""
-
-    async def both() -> None:
-        patrol = made.patrol()
-        task = asyncio.create_task(patrol.run())
-        await asyncio.sleep(3)
-        await story(patrol)
-        await end(task)
-
-    turned(both())
-
-
-async def end(task: asyncio.Task[None]) -> None:
-    task.cancel()
-    await asyncio.gather(task, return_exceptions=True)
 
 
 def test_a_wedge_is_armed_confirmed_counted_told_cured_and_proved(stage: Stage) -> None:
@@ -191,25 +53,6 @@ def test_a_thousand_forged_lines_over_a_healthy_service_cure_nothing_and_are_one
         assert stage.journal.events() == ["armed", "disarmed"]
         assert stage.journal.of("disarmed")[0].data["failed"] == 0
         assert (stage.service.begun, patrol.state.phase) == ([], Phase.QUIET)
-
-    tell(stage, story)
-
-
-def test_a_flood_of_lines_does_not_keep_the_rounds_from_being_asked(stage: Stage) -> None:
-    async def story(patrol: Patrol) -> None:
-        async def flood() -> None:
-            while True:
-                stage.line(LINE * 10)
-                await asyncio.sleep(0.01)
-
-        flooding = asyncio.create_task(flood())
-        before = len(stage.service.asked)
-        await asyncio.sleep(1.9)
-        assert 3 <= len(stage.service.asked) - before <= 5, "each 500 ms while it is armed, no more and no less"
-        stage.service.well = False
-        await asyncio.sleep(1.2)
-        assert len(stage.service.begun) == 1
-        await end(flooding)
 
     tell(stage, story)
 
@@ -269,8 +112,6 @@ def test_no_cure_is_begun_that_cannot_be_counted_and_that_is_told_once(stage: St
 
 
 def test_a_store_that_refuses_at_the_last_moment_is_told_once_too(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    from edgekeeper.host import budgets
-
     real = budgets.spend
 
     def full(*_: Any) -> Any:
@@ -392,15 +233,6 @@ def test_who_is_ended_waits_for_the_cure_that_is_under_way_and_asks_nothing_more
     turned(story())
 
 
-async def _killed(made: Stage, task: asyncio.Task[None]) -> None:
-    """Everything of a process ends in this instant, as with kill -9."""
-    for one in asyncio.all_tasks() - {asyncio.current_task()}:
-        one.cancel()
-    made.service.log = None
-    await asyncio.sleep(0)
-    assert not task.cancelled()
-
-
 @pytest.mark.parametrize("after_s", [0.1, 1.5])
 def test_a_successor_of_one_that_died_armed_or_wanted_cures_once(stage: Stage, after_s: float) -> None:
     async def story() -> None:
@@ -426,7 +258,9 @@ def test_a_successor_of_one_that_died_armed_or_wanted_cures_once(stage: Stage, a
 
 def test_a_successor_of_one_that_died_during_a_cure_proves_it_before_it_cures_again(stage: Stage) -> None:
     async def story() -> None:
-        stage.memory.write_text(json.dumps({"schema": 1, "line": "WARN couldn't fetch peer state", "curing": True, "ours": True, "step": 0, "since_s": 0, "boot_id": ""}))
+        stage.memory.write_text(
+            json.dumps({"schema": 1, "line": "WARN couldn't fetch peer state", "curing": True, "ours": True, "step": 0, "since_s": 0, "boot_id": ""})
+        )
         stage.service.well = False
         task = asyncio.create_task(stage.patrol().run())
         await asyncio.sleep(5)
@@ -435,7 +269,9 @@ def test_a_successor_of_one_that_died_during_a_cure_proves_it_before_it_cures_ag
         assert stage.service.begun == []
         assert stage.journal.events() == ["armed", "proved"]
         await end(task)
-        stage.memory.write_text(json.dumps({"schema": 1, "line": "WARN couldn't fetch peer state", "curing": True, "ours": True, "step": 0, "since_s": 0, "boot_id": ""}))
+        stage.memory.write_text(
+            json.dumps({"schema": 1, "line": "WARN couldn't fetch peer state", "curing": True, "ours": True, "step": 0, "since_s": 0, "boot_id": ""})
+        )
         stage.service.well = False
         task = asyncio.create_task(stage.patrol().run())
         await asyncio.sleep(20)
@@ -447,71 +283,13 @@ def test_a_successor_of_one_that_died_during_a_cure_proves_it_before_it_cures_ag
 
 def test_a_watch_that_had_no_probe_is_not_made_to_cure_by_a_restart(stage: Stage) -> None:
     stage.policy = Policy(probed=False)
-    stage.memory.write_text(json.dumps({"schema": 1, "line": "WARN couldn't fetch peer state", "curing": False, "ours": False, "step": 0, "since_s": 0, "boot_id": ""}))
+    stage.memory.write_text(
+        json.dumps({"schema": 1, "line": "WARN couldn't fetch peer state", "curing": False, "ours": False, "step": 0, "since_s": 0, "boot_id": ""})
+    )
 
     async def story(patrol: Patrol) -> None:
         await asyncio.sleep(20)
         assert (stage.service.begun, patrol.state.phase) == ([], Phase.QUIET)
-
-    tell(stage, story)
-
-
-def test_a_log_that_cannot_be_followed_is_told_after_a_moment_and_seen_again(stage: Stage) -> None:
-    async def story(patrol: Patrol) -> None:
-        assert stage.service.see is not None
-        stage.service.see(Sight(seeing=False, why="there is no such container"))
-        await asyncio.sleep(1)
-        assert stage.alarms == {}
-        await asyncio.sleep(4)
-        assert "there is no such container" in stage.alarms["blind"]
-        stage.service.well = False
-        await asyncio.sleep(6)
-        assert len(stage.service.begun) == 1, "the probe goes on alone"
-        stage.service.see(Sight(seeing=True, why="it is followed"))
-        await asyncio.sleep(1)
-        assert stage.alarms == {}
-        assert (stage.journal.events()[0], stage.journal.events()[-1]) == ("blind", "sees")
-
-    tell(stage, story)
-
-
-@pytest.mark.parametrize("ill", [StepFailedError("no"), RuntimeError("a bug")])
-def test_a_source_that_dies_is_blindness_and_is_followed_again(stage: Stage, ill: BaseException) -> None:
-    stage.service.ill = ill
-
-    async def story(patrol: Patrol) -> None:
-        await asyncio.sleep(4)
-        assert "blind" in stage.alarms
-        stage.service.ill = None
-        await asyncio.sleep(10)
-        assert (stage.alarms, patrol.sight.seeing) == ({}, True)
-        assert stage.service.followed >= 2
-
-    tell(stage, story)
-
-
-def test_a_silent_log_is_an_alarm_where_it_should_never_be_silent(tmp_path: Path) -> None:
-    made = Stage(tmp_path, blind_after_s=60.0)
-
-    async def story(patrol: Patrol) -> None:  # noqa: ARG001
-        await asyncio.sleep(70)
-        assert "no line at all for 60 s" in made.alarms["silent"]
-        made.line(b"INFO nothing special\n")
-        await asyncio.sleep(1.1)
-        assert made.alarms == {}
-
-    tell(made, story)
-
-
-def test_a_start_of_the_service_is_known_from_its_source_and_gives_it_grace(stage: Stage) -> None:
-    async def story(patrol: Patrol) -> None:
-        assert stage.service.see is not None
-        stage.service.well = False
-        stage.service.see(Sight(seeing=True, why="it is followed", started=WALL_S + now()))
-        await asyncio.sleep(9)
-        assert stage.service.begun == []
-        await asyncio.sleep(4)
-        assert len(stage.service.begun) == 1
 
     tell(stage, story)
 

@@ -6,6 +6,9 @@ from edgekeeper.errors import EdgekeeperError, StepFailedError
 from edgekeeper.host.docker import Container, Docker, Which, seconds
 from edgekeeper.watch.stamp import iso
 
+SINCE_MOST_S = 120.0
+"""A start that lies further ahead of the evidence than this is no start since: the machine's clock was set back."""
+
 
 class DockerCure:
     """``docker restart``, and the proof that the container was started anew. A ``seams.Cure``.
@@ -21,14 +24,16 @@ class DockerCure:
         self._which = which
         self._stop_timeout = stop_timeout
 
-    async def ready(self, *, ours: bool) -> str | None:
-        """Whether there is one container that is meant, and nobody has stopped it."""
+    async def ready(self, *, ours: bool, since: float) -> str | None:
+        """Whether there is one container that is meant, nobody has stopped it, and it is the one that failed, not one that was started since."""
         try:
             found = await self._docker.find(self._which)
         except EdgekeeperError as err:
             return str(err)
         if found.status in {"created", "exited", "dead"} and not ours:
             return f"container {found.name} is {found.status}: somebody stopped it, or its restart policy gave up; that is no wedge, so start it yourself"
+        if since < (iso(found.started.encode()) or 0.0) < since + SINCE_MOST_S and not ours:
+            return f"container {found.name} was started after the probe had failed; it has to fail again"
         return None
 
     async def apply(self) -> str | None:

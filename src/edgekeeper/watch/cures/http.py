@@ -27,7 +27,7 @@ class HttpCure:
         self._deadline_s = deadline_s
         self._trust = trust
 
-    async def ready(self, *, ours: bool) -> str | None:  # noqa: ARG002 - as every cure is asked
+    async def ready(self, *, ours: bool, since: float) -> str | None:  # noqa: ARG002 - as every cure is asked
         """Nothing stands in its way that could be seen before."""
         return None
 

@@ -28,7 +28,7 @@ class ClientsCure:
         self._inside = inside
         self._deadline_s = deadline_s
 
-    async def ready(self, *, ours: bool) -> str | None:  # noqa: ARG002 - as every cure is asked
+    async def ready(self, *, ours: bool, since: float) -> str | None:  # noqa: ARG002 - as every cure is asked
         """Nothing stands in its way that could be seen before."""
         return None
 

@@ -31,7 +31,7 @@ class SystemdCure:
         self._deadline_s = deadline_s
         self._systemctl = systemctl
 
-    async def ready(self, *, ours: bool) -> str | None:
+    async def ready(self, *, ours: bool, since: float) -> str | None:  # noqa: ARG002 - systemd's own starts are seen by the probe
         """Whether systemd answers, and nobody has stopped the unit."""
         try:
             _, state = await self._ask("is-active", _ASK_S)

@@ -76,6 +76,7 @@ class _Follower:
         self._left: tuple[bytes, ...] = ()
         self._marking: asyncio.TimerHandle | None = None
         self._waiting: list[Line] = []
+        self._failed: Exception | None = None
 
     async def run(self) -> None:
         bell = asyncio.create_task(self._bell())
@@ -95,6 +96,7 @@ class _Follower:
                 pause = min(pause * 2, _BACKOFF_S[1])
         finally:
             bell.cancel()
+            await asyncio.gather(bell, return_exceptions=True)
             self._marked()
 
     async def _find(self) -> Container:
@@ -147,13 +149,20 @@ class _Follower:
             async for chunk in chunks:
                 if lines := entries.feed(chunk):
                     if not self._waiting:
-                        loop.call_soon(self._flush)  # what one read of the socket brings is handed over as one
+                        loop.call_soon(self._flush_later)  # what one read of the socket brings is handed over as one
                     self._waiting += lines
         except ValueError as err:
             msg = f"{err}; the log is read anew"
             raise StepFailedError(msg) from err
         self._waiting += entries.end()  # not when it breaks off: the next stream gives the line as a whole
         self._left = entries.left
+
+    def _flush_later(self) -> None:
+        try:
+            self._flush()
+        except Exception as err:  # noqa: BLE001 - whose fault it is, whoever awaits ``follow`` must hear of it
+            self._failed = err
+            self._wake.set()
 
     def _flush(self) -> None:
         """Hand over what the reader has found."""
@@ -186,6 +195,8 @@ class _Follower:
         """Watch over a stream until it ends; True when another one is due before that."""
         checked = 0.0
         while not reader.done():
+            if self._failed is not None:
+                raise self._failed
             if self._outdone(hold_until):
                 return True
             if self._changed:
@@ -199,6 +210,7 @@ class _Follower:
                     return True
                 checked = self._clock.monotonic()
                 silent = checked + SILENT_S
+                self._ring()  # an event may have been missed as well
             until = min(silent, hold_until) if self._progress.holds else silent
             await self._woken(max(0.0, until - self._clock.monotonic()))
         return False
@@ -278,4 +290,8 @@ class _Follower:
 def _sight(container: Container) -> Sight:
     started = iso(container.started.encode()) or 0.0
     seeing = container.status == "running"
-    return Sight(seeing, "" if seeing else f"container {container.name} is {container.status}", started if started > 0 else None)
+    return Sight(
+        seeing,
+        f"the log of container {container.name} is followed" if seeing else f"container {container.name} is {container.status}",
+        started if started > 0 else None,
+    )

@@ -56,6 +56,11 @@ def test_a_terminal_has_no_frames_and_its_pieces_carry_stamps() -> None:
     assert again.feed(TWO + b" one\r\n" + TWO + b" cut o" + three + b" start\r\n") == [(TWO, b"one\n"), (TWO, b"cut o\n"), (three, b"start\n")]
 
 
+def test_a_line_that_goes_on_after_what_was_left_of_it_is_one() -> None:
+    left = TWO + b" " + b"x" * 16384
+    assert Entries(terminal=True, left=(left,)).feed(left + TWO + b" rest\r\n") == [(TWO, b"x" * 16384 + b"rest\n")]
+
+
 def test_a_stamp_that_a_client_wrote_begins_no_line() -> None:
     text = b"GET /" + TWO + b" couldn't\n"
     assert Entries(terminal=True).feed(ONE + b" " + text) == [(ONE, text)]

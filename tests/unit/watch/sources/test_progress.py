@@ -184,6 +184,10 @@ def test_whole_seconds_are_enough() -> None:
     assert progress.take([coarse(2, "a"), coarse(2, "b")], NOON + 2) == b"a\nb\n"
     progress.attach(1000)
     assert progress.take([coarse(1, "9"), coarse(2, "a"), coarse(2, "b"), coarse(2, "c"), coarse(3, "d")], NOON + 3) == b"c\nd\n"
+    successor = Progress(NOON + 3)
+    successor.recall(json.loads(json.dumps(progress.mark())))
+    successor.attach(1000)
+    assert successor.take([coarse(2, "c"), coarse(3, "d"), coarse(3, "e")], NOON + 3) == b"e\n"
 
 
 def test_a_line_without_a_stamp_is_given() -> None:

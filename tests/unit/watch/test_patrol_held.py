@@ -1,0 +1,110 @@
+"""What holds a cure back is told as it is now; and what somebody stops in the middle of a trouble stays stopped."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+from pathlib import Path
+
+import pytest
+from tests.unit.watch.onstage import Service, Stage, tell
+
+from edgekeeper.watch.patrol import HELD_EVERY_S, Patrol
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Stage:
+    return Stage(tmp_path)
+
+
+def test_another_reason_of_the_guard_is_shown_and_told_to_the_journal_once_only(stage: Stage) -> None:
+    async def story(patrol: Patrol) -> None:
+        stage.guard.why = "the management is unreachable"
+        stage.wedge()
+        await asyncio.sleep(10)
+        for left in range(9, 5, -1):
+            stage.guard.why = f"cures are paused for another {left} s"
+            await asyncio.sleep(1)
+        for told in (patrol.why, stage.alarms["wanted"]):
+            assert "cures are paused for another" in told
+        assert stage.journal.events() == ["armed", "confirmed", "suppressed"]
+
+    tell(stage, story)
+
+
+def test_two_reasons_that_alternate_are_told_now_and_then(stage: Stage) -> None:
+    async def story(patrol: Patrol) -> None:
+        told = []
+        alarm = stage.alarms
+        stage.wedge()
+        for i in range(120):
+            stage.guard.why = "dockerd does not answer" if i % 2 else "dockerd broke off"
+            await asyncio.sleep(0.5)
+            told.append(alarm.get("wanted"))
+        changes = sum(a != b for a, b in itertools.pairwise(told))
+        assert 2 <= changes <= 60 / HELD_EVERY_S + 1
+
+    tell(stage, story)
+
+
+class Stoppable(Service):
+    """A service that somebody may stop: what was stopped is left alone unless a cure may have left it so."""
+
+    stopped = False
+
+    async def ready(self, *, ours: bool, since: float) -> str | None:
+        return "somebody stopped it" if self.stopped and not ours else None
+
+
+def test_what_somebody_stops_after_a_cure_that_did_not_help_is_not_started_again(stage: Stage) -> None:
+    stage.service = service = Stoppable(helps=False)
+    stage.journal._service = service
+    stage.cures = [service]
+
+    async def story(patrol: Patrol) -> None:
+        stage.wedge()
+        await asyncio.sleep(6)
+        assert len(service.begun) == 1
+        assert json.loads(stage.memory.read_text())["ours"] is False
+        service.stopped = True
+        await asyncio.sleep(40)
+        assert len(service.begun) == 1
+        assert "somebody stopped it" in stage.alarms["wanted"]
+
+    tell(stage, story)
+
+
+def test_what_a_cure_left_stopped_that_failed_is_cured_again(stage: Stage) -> None:
+    stage.service = service = Stoppable(fails="it was stopped, and does not start")
+    stage.journal._service = service
+    stage.cures = [service]
+
+    async def story(patrol: Patrol) -> None:
+        stage.wedge()
+        await asyncio.sleep(1)
+        service.stopped = True
+        await asyncio.sleep(20)
+        assert len(service.begun) == 3
+
+    tell(stage, story)
+
+
+@pytest.mark.parametrize("broken", ["guard", "cure"])
+def test_a_bug_in_what_is_asked_before_a_cure_forbids_it_and_is_told(stage: Stage, monkeypatch: pytest.MonkeyPatch, broken: str) -> None:
+    async def fails(**_: object) -> None:
+        raise KeyError("a bug with a secret")
+
+    monkeypatch.setattr(stage.guard if broken == "guard" else stage.service, "forbids" if broken == "guard" else "ready", fails)
+
+    async def story(patrol: Patrol) -> None:
+        stage.wedge()
+        await asyncio.sleep(5)
+        assert (stage.service.begun, stage.journal.events()) == ([], ["armed", "confirmed", "suppressed"])
+        assert "could not be found out: KeyError" in stage.alarms["wanted"]
+        assert "secret" not in stage.alarms["wanted"]
+        monkeypatch.undo()
+        await asyncio.sleep(1)
+        assert len(stage.service.begun) == 1
+
+    tell(stage, story)

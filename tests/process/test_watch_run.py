@@ -241,9 +241,8 @@ def test_a_pause_holds_back_and_every_command_tells_the_same(made: Wedged) -> No
     assert "upgrade of the proxy" in why
     told = made.cli("status")
     assert "upgrade of the proxy" in told.stdout
-    page = made.page("/metrics")
-    assert 'edgekeeper_watch_up{watch="web"} 0' in page
-    assert 'edgekeeper_watch_wanted{watch="web"} 1' in page
+    for gauge in ('edgekeeper_watch_up{watch="web"} 0', 'edgekeeper_watch_wanted{watch="web"} 1'):
+        until(lambda gauge=gauge: gauge in made.page("/metrics"), f"{gauge}, within a second", 3.0)
     assert made.cures() == []
     done = made.cli("watch", "resume", "web")
     assert (done.returncode, done.stdout) == (0, "web cures again\n")
@@ -286,6 +285,21 @@ def test_what_could_never_work_is_told_at_once(tmp_path: Path, watch: dict[str, 
         assert made.run(wait=False).wait(20) == code
         assert words in made.said()
         assert "Traceback" not in made.said()
+
+
+def test_two_signs_of_one_service_in_a_group_are_one_cure(made: Wedged) -> None:
+    (made.folder / "takes").write_text("2.5")
+    url = {name: made.watch[name] for name in ("probe", "cure", "budget")}
+    made.root["watch"] = [one | {"group": {"name": "mesh"}} for one in (made.watch, url | {"name": "url"})]
+    made.write()
+    made.run()
+    made.recovered(made.wedge())
+    until(lambda: all(one["state"] in {"quiet", "armed"} for one in made.status()["watches"]), "both are done with it")
+    time.sleep(1)
+    assert len(made.cures()) == 1
+    assert made.events("web") == ["armed", "confirmed", "cured", "proved"]
+    assert made.events("url")[:3] == ["confirmed", "suppressed", "cancelled"]
+    assert "web on this node has " in next(one["why"] for one in made.journal() if one["event"] == "watch.suppressed")
 
 
 def test_two_processes_with_one_store_count_together_and_one_state_folder_has_one_master(tmp_path: Path) -> None:

@@ -229,7 +229,9 @@ class Group(Section):
 
     name: Name = Field(description="The group's name, the same on all nodes.")
     members: dict[Node, Items[Url]] = Field(
-        description="The nodes in the order in which they go first, each with the URLs that others probe it by.", json_schema_extra=_or_names
+        default_factory=dict,
+        description="The nodes in the order in which they go first, each with the URLs that others probe it by; none: the group is this node's watches only.",
+        json_schema_extra=_or_names,
     )
     wait: Duration = Field(15.0, ge=1, le=600, description="The longest wait for another member's proof.")
 

@@ -103,7 +103,7 @@ def spend(store_path: str | Path, key: str, budget: Budget, moment: Moment, othe
         now = _in_turn(read, moment.later(waited_s))
         found = (read or _Store(now, now.boot)).brought_to(now)
         items = _items(found, key, budget, now, others_s)
-        answer = spend_one(_budget(items, found.of(key), budget), now.mono)
+        answer = spend_one(_budget(items, found.of(key), budget, now), now.mono)
         count = len(answer.budget.spent) - answer.allowed
         left = [(item.kind, now.boot - (now.mono - t)) for item, t in zip(items[len(items) - count :], answer.budget.spent, strict=False)]
         if answer.allowed or read is None or read.stale(now) or any(kind == "news" for kind, _ in left):
@@ -130,7 +130,7 @@ def look(store_path: str | Path, key: str, budget: Budget, moment: Moment, other
             _write(path, found)
     else:
         found = read.brought_to(now)
-    return _budget(_items(found, key, budget, now, others_s), found.of(key), budget)
+    return _budget(_items(found, key, budget, now, others_s), found.of(key), budget, now)
 
 
 def note(store_path: str | Path, key: str, helped: bool) -> None:  # noqa: FBT001 - the answer to "did it help?"
@@ -181,8 +181,9 @@ def _items(store: _Store, key: str, budget: Budget, now: Moment, others_s: Seque
     return sorted((_Item(now.mono - (now.boot - t), kind) for kind, times in kinds.items() for t in times if t is not None), key=lambda item: item.t)
 
 
-def _budget(items: list[_Item], kept: _Kept, budget: Budget) -> Budget:
-    note = _DAMAGED if any(item.kind == "damaged" for item in items) else ""
+def _budget(items: list[_Item], kept: _Kept, budget: Budget, now: Moment) -> Budget:
+    horizon_s = max((rule.window_s if isinstance(rule, Window) else rule.capacity * rule.every_s for rule in budget.rules), default=0.0)
+    note = _DAMAGED if any(item.kind == "damaged" and now.mono - item.t < horizon_s for item in items) else ""
     return replace(budget, spent=tuple(item.t for item in items), poor=kept.poor, note=note)
 
 

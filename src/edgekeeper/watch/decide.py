@@ -25,6 +25,9 @@ CALM_S = 10.0
 LOOK_S = 0.5
 """How often guard, turn and budget are looked at while a cure is wanted."""
 
+FAILED_S = 2.0
+"""After a cure that could not be carried out, the next one is not looked at for so long."""
+
 TURN_S = 0.2
 """The same while only another member's proof is waited for: it may come at any moment."""
 
@@ -189,7 +192,7 @@ def _fresh_s(policy: Policy) -> float:
 def _reason(state: State, now: float) -> str:
     if state.step:
         return f"step {state.step} did not help; the next one is applied"
-    sign = f"after the line {state.line!r}" if state.line else "without any line"
+    sign = f"after the line: {state.line}" if state.line else "without any line"
     return f"the service has been down for {now - state.sign:.2f} s {sign}"
 
 
@@ -226,6 +229,8 @@ def _in_vain(state: State, now: float, policy: Policy, why: str) -> Decision:
     more = state.step + 1 < policy.steps
     wanted = replace(state, phase=Phase.WANTED, since=now, step=state.step + 1 if more else 0, held="", until=None)
     then = "the next step is wanted" if more else "it stays wanted, and is tried again when the budget allows"
+    if state.phase is Phase.CURING and not more:  # what fails at once would else use up a burst within a moment
+        return Decision(replace(wanted, next_look=now + FAILED_S), "fail", f"{why}; {then}")
     return _look(wanted, now, "hold" if more else "fail", f"{why}; {then}")
 
 

@@ -157,7 +157,7 @@ def histories(found: Sequence[Item]) -> tuple[WatchHistory, ...]:
     """What became of each trouble of each watch."""
     by_watch: dict[tuple[str, str], list[Item]] = {}
     for item in found:
-        if item.watch:
+        if item.watch and item.event.startswith("watch."):  # an alarm's object is its own name
             by_watch.setdefault((item.node, item.watch), []).append(item)
     return tuple(WatchHistory(node, watch, _troubles(of), sum(i.event == "watch.blind" for i in of)) for (node, watch), of in sorted(by_watch.items()))
 

@@ -325,7 +325,8 @@ class Patrol:
         assert self._shared.place is not None  # noqa: S101 - asked for by who has seen it
         allowed = self.state.step > 0 or spend(found, self._clock.monotonic()).allowed
         wanted = self.state.phase is Phase.WANTED and self._clock.monotonic() >= self.state.grace_until
-        return await self._shared.place.may(able=able and allowed and wanted and not self.parts.policy.shadow)
+        why = await self._shared.place.may(able=able and allowed and wanted and not self.parts.policy.shadow)
+        return why or (self._shared.place.outdated(self.state.bad_asked) if self.parts.policy.probed else None)
 
     async def _apply(self, step: int, why: str) -> None:
         """Spend, tell, cure; in this order, so that what is cured was always counted and told before."""

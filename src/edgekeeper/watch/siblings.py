@@ -116,6 +116,8 @@ class Place:
         """When this node asked a sibling's service and was answered well (monotonic)."""
         self.mine: Mine | None = None
         self.curing_since: float | None = None
+        self.cured_at = float("-inf")
+        """When the last cure ended that was begun here."""
         self.turn: Turn | None = None
         self._awake = False
 
@@ -159,6 +161,11 @@ class Place:
                 return f"{other.watch} on this node has been curing for {now - other.curing_since:.1f} s and is not proved yet"
         return None
 
+    def outdated(self, asked: float) -> str | None:
+        """Why rounds that were asked until then say nothing any more, or None: another watch of this node has cured since, maybe the same service."""
+        later = next((other for other in self.siblings.beside(self) if other.cured_at > asked), None)
+        return f"{later.watch} on this node has cured since the last round was asked" if later is not None else None
+
     def cures(self) -> None:
         """A cure begins now; it stays under way until ``rests``, or until another one is wished for."""
         self.curing_since = self.siblings.clock.monotonic()
@@ -167,6 +174,8 @@ class Place:
 
     def rests(self) -> None:
         """Nothing is wanted, and no cure is under way: none was, or it was proved, or has failed."""
+        if self.curing_since is not None:
+            self.cured_at = self.siblings.clock.monotonic()
         if self.mine is not None or self.curing_since is not None:
             self.mine = self.turn = self.curing_since = None
             self.siblings.pace()

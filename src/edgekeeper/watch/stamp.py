@@ -98,7 +98,7 @@ def _yearless(month: int, day: int, time: tuple[bytes | None, ...], calendar: Ca
 def _unix(date: tuple[int, int, int], time: tuple[bytes | None, ...], zone: bytes | None, calendar: Calendar) -> float | None:
     year, month, day = date
     hour, minute, second = int(time[0] or 0), int(time[1] or 0), int(time[2] or 0)
-    if not (1 <= month <= 12 and 1 <= day <= _length(year, month) and hour < 24 and minute < 60 and second <= 60):
+    if not (1900 <= year < 9999 and 1 <= month <= 12 and 1 <= day <= _length(year, month) and hour < 24 and minute < 60 and second <= 60):
         return None
     fraction = int(time[3]) / 10 ** len(time[3]) if time[3] else 0.0
     return float(_days(year, month, day) * _DAY_S + hour * 3600 + minute * 60 + second - _offset(zone, calendar)) + fraction

@@ -162,6 +162,9 @@ def test_what_may_be_written_shortly_means_the_same() -> None:
     assert found is not None
     assert list(found.members.items()) == [("edge-b", ("tcp://192.0.2.1:1",)), ("edge-a", ("tcp://192.0.2.2:1",))], "their order is who goes first"
     assert found.wait == 15.0
+    alone = watch(group={"name": "mesh"}).group
+    assert alone is not None
+    assert alone.members == {}, "watches of one node that share a budget"
 
 
 def test_who_asks_is_written_from() -> None:

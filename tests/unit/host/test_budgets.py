@@ -100,14 +100,16 @@ AT = '"at": {"wall": 1, "boot": 1, "boot_id": "a"}'
 def test_a_damaged_store_counts_as_spent_for_one_window_and_then_works_again(tmp_path, text: bytes) -> None:
     store = tmp_path / "budgets.json"
     store.write_bytes(text)
-    assert not decide(look(store, "restart", TWO, at(1000)), 1000.0).allowed
+    looked = decide(look(store, "restart", TWO, at(1000)), 1000.0)
+    assert (looked.allowed, "the store was damaged" in looked.why) == (False, True), looked.why
     assert ages(store, "restart", at(1000)) == ()
     note(store, "restart", False)
     assert not spend(store, "restart", TWO, at(1000)).allowed
     assert not spend(store, "restart", TWO, at(1059)).allowed
     assert spend(store, "restart", TWO, at(1060)).allowed
     assert spend(store, "restart", TWO, at(1061)).allowed
-    assert not spend(store, "restart", TWO, at(1062)).allowed
+    refused = spend(store, "restart", TWO, at(1062))
+    assert (refused.allowed, "damaged" in refused.why) == (False, False), "that is over"
 
 
 def test_a_store_of_before_is_read_and_upgraded_on_the_first_occasion(tmp_path) -> None:

@@ -14,7 +14,7 @@ from tests.unit.watch.watched import LINE, USUAL, World
 from edgekeeper.model.budget import Window, spend
 from edgekeeper.watch.decide import CALM_S, LOOK_S, begin, decide
 from edgekeeper.watch.fingerprint import Burst
-from edgekeeper.watch.state import Answered, Former, Hit, Phase, Policy, Refused, Started
+from edgekeeper.watch.state import Answered, Cured, Former, Hit, Phase, Policy, Refused, Started
 
 
 def test_a_line_arms_two_failed_rounds_confirm_and_the_cure_is_proved():
@@ -167,6 +167,18 @@ def test_a_cure_that_does_not_help_stays_wanted_and_comes_again_under_the_budget
     assert len(world.acts) == 6
     assert world.kinds.count("fail") == 6
     assert world.state.phase is Phase.WANTED
+
+
+def test_a_cure_that_cannot_be_carried_out_does_not_use_up_the_burst_in_a_moment():
+    world = World()
+    world.wedge()
+    world.go_on(0.6)
+    began = world.acts[0][0]
+    world.cure = None
+    world.feed(Cured("there is no container mesh-proxy"))
+    world.go_on(10)
+    assert world.kinds[:4] == ["arm", "confirm", "act", "fail"]
+    assert world.acts[1][0] - began >= 2.0
 
 
 def test_answers_that_come_late_or_out_of_order_do_not_confirm():

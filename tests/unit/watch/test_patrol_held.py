@@ -5,12 +5,18 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
+import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.unit.watch.onstage import Service, Stage, tell
+from tests.unit.watch.turned import TurnedClock
 
+from edgekeeper.errors import StepFailedError
+from edgekeeper.host import budgets
 from edgekeeper.watch.patrol import HELD_EVERY_S, Patrol
+from edgekeeper.watch.report import item
 
 
 @pytest.fixture
@@ -44,6 +50,24 @@ def test_two_reasons_that_alternate_are_told_now_and_then(stage: Stage) -> None:
             told.append(alarm.get("wanted"))
         changes = sum(a != b for a, b in itertools.pairwise(told))
         assert 2 <= changes <= 60 / HELD_EVERY_S + 1
+
+    tell(stage, story)
+
+
+def test_a_store_that_says_no_each_time_does_not_show_a_cure_that_is_under_way(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: Any) -> Any:
+        time.sleep(0.01)
+        raise StepFailedError("budgets.json cannot be written: No space left on device")
+
+    monkeypatch.setattr(budgets, "spend", full)
+
+    async def story(patrol: Patrol) -> None:
+        stage.wedge()
+        await asyncio.sleep(2)
+        for _ in range(50):
+            shown = item(patrol, TurnedClock(), None, None)
+            assert (shown["state"], "No space left" in shown["why"], shown["cures"]) == ("wanted", True, 0)
+            await asyncio.sleep(0.1)
 
     tell(stage, story)
 

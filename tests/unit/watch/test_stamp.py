@@ -70,3 +70,8 @@ def test_the_calendar_is_that_of_the_standard_library(moment, minutes):
 @given(st.binary(max_size=60), st.sampled_from([b"", b"2026-09-07T06:58:01", b"Sep 07 06:52:08 ", b"[29/Nov/2026:", b'{"ts":', b"W1129 "]))
 def test_no_line_makes_it_fail(rest, head):
     stamp(head + rest, EAST)
+
+
+def test_a_year_that_no_clock_shows_is_no_stamp() -> None:
+    assert iso(b"9999-12-31T23:59:59Z") is None
+    assert iso(b"0001-01-01T00:00:00Z") is None

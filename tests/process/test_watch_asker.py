@@ -41,6 +41,17 @@ def test_a_server_that_answers_is_well_one_that_says_503_or_refuses_is_not() -> 
     within(work())
 
 
+def test_what_could_not_be_asked_says_nothing_of_the_service() -> None:
+    async def work() -> None:
+        nowhere, refused = "http://nowhere.invalid/", f"tcp://127.0.0.1:{free_port()}"
+        assert not (await ask(nowhere, timeout_s=5)).known
+        assert (await ask(nowhere, refused, timeout_s=5)).known
+        assert not (await ask(command=["/nowhere/probe"])).known
+        assert (await ask(command=["false"])).known
+
+    within(work())
+
+
 def test_each_round_is_a_fresh_connection() -> None:
     async def work() -> None:
         async with served() as web:

@@ -201,9 +201,11 @@ def folder(serial: int, record: Path | None = None) -> Iterator[Path]:
             yield base
     finally:
         if record is not None:  # also of a run that failed: that is when its logs are read
-            shutil.copytree(base, record, dirs_exist_ok=True, ignore=_sockets)
+            shutil.copytree(base, record, symlinks=True, dirs_exist_ok=True, ignore=_uncopied)
         shutil.rmtree(base, ignore_errors=True)
 
 
-def _sockets(where: str, names: list[str]) -> list[str]:
-    return [n for n in names if (Path(where) / n).is_socket() or (Path(where) / n).is_fifo()]
+def _uncopied(where: str, names: list[str]) -> list[str]:
+    """Sockets, pipes, devices, and the images and layers of a Docker daemon."""
+    special = (n for n in names if (Path(where) / n).exists() and not (Path(where) / n).is_file() and not (Path(where) / n).is_dir())
+    return [*special, *(n for n in names if n == "data" and where.endswith("-docker"))]

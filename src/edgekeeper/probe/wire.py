@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
+import os
 import socket
 import ssl
 import time
@@ -17,6 +19,7 @@ from dataclasses import dataclass, field
 from edgekeeper.host import netns
 from edgekeeper.probe.target import Target
 
+NO_NAME = "no such name"
 _PENDING = 1000
 
 
@@ -106,6 +109,11 @@ def tls_context(target: Target) -> ssl.SSLContext | None:
     return context
 
 
+def unasked(error: str) -> bool:
+    """Whether a question with this error never left: its name could not be resolved, or this process has no descriptor left."""
+    return error in (NO_NAME, *(os.strerror(number).lower() for number in (errno.EMFILE, errno.ENFILE)))
+
+
 def plain_words(err: BaseException) -> str:
     """An error as people say it: refused, timed out, TLS, reset, no such name, no route."""
     match err:
@@ -120,7 +128,7 @@ def plain_words(err: BaseException) -> str:
         case ConnectionResetError() | BrokenPipeError() | asyncio.IncompleteReadError() | ConnectionAbortedError():
             return "connection ended"
         case socket.gaierror():
-            return "no such name"
+            return NO_NAME
         case OSError():
             return (err.strerror or str(err) or type(err).__name__).lower()
         case _:

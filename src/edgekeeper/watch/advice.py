@@ -29,7 +29,7 @@ def _one(target: Target, held: set[ipaddress.IPv4Address | ipaddress.IPv6Address
     try:
         address = ipaddress.ip_address(target.host.partition("%")[0])
     except ValueError:
-        return None
+        return f"{target.url} has a name: where that is resolved too slowly or wrongly, a service that is well counts as down; an address (tls takes ?sni=NAME) asks only the service"
     if address.is_loopback or address.is_unspecified or address in held:
         local = any(address in network for network in _PRIVATE if network.version == address.version)
         also = ", and clients from outside come by another way" if local else ""

@@ -7,12 +7,13 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Literal
 
-from edgekeeper.errors import EdgekeeperError
+from edgekeeper.errors import EdgekeeperError, MissingError
 from edgekeeper.host import process
 from edgekeeper.model.text import printable
 from edgekeeper.probe import once
 from edgekeeper.probe.target import Target
-from edgekeeper.watch.combine import Reply, combined, decided
+from edgekeeper.probe.wire import unasked
+from edgekeeper.watch.combine import Reply, combined, decided, known
 from edgekeeper.watch.seams import Answer
 
 Inside = Callable[[], Awaitable[str]]
@@ -63,18 +64,18 @@ class TargetsAsker:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
         well, why = combined(replies, len(tasks), self._need)
-        return Answer(well, why, asked)
+        return Answer(well, why, asked, known(replies))
 
     async def _target(self, url: str, asker: once.Asker, inside: str | None) -> Reply:
         sample = await asker.ask(self._timeout_s, inside)
-        return Reply(url, sample.error, sample.done - sample.sent)
+        return Reply(url, sample.error, sample.done - sample.sent, not unasked(sample.error or ""))
 
     async def _run(self) -> Reply:
         name, began = printable(self._command[0], 80), time.monotonic()
         try:
             ended = await process.run(self._command, self._timeout_s)
         except EdgekeeperError as err:
-            return Reply(name, str(err).removeprefix(f"{self._command[0]} "), time.monotonic() - began)
+            return Reply(name, str(err).removeprefix(f"{self._command[0]} "), time.monotonic() - began, not isinstance(err, MissingError))
         said = next((line for line in ended.output.splitlines() if line.strip()), "")
         failed = f"exit {ended.code}{': ' + printable(said.strip(), 200) if said else ''}" if ended.code else None
         return Reply(name, failed, time.monotonic() - began)

@@ -13,16 +13,22 @@ _SHOWN = 3
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What one target said: ``error`` is None for a good answer, ``took_s`` the seconds it took."""
+    """What one target said: ``error`` is None for a good answer, ``took_s`` the seconds it took; ``asked`` is False where it could not be asked at all."""
 
     target: str
     error: str | None
     took_s: float
+    asked: bool = True
 
 
 def decided(replies: Sequence[Reply], need: Need) -> bool:
     """Whether the answers so far decide the round, whatever the others will be."""
     return any((reply.error is None) == (need == "any") for reply in replies)
+
+
+def known(replies: Sequence[Reply]) -> bool:
+    """Whether the round says anything of the service: a bad one in which nobody could be asked does not."""
+    return any(reply.asked for reply in replies) or not replies
 
 
 def combined(replies: Sequence[Reply], of: int, need: Need) -> tuple[bool, str]:

@@ -123,7 +123,7 @@ def _answered(state: State, answer: Answered, now: float, policy: Policy) -> Dec
     if len(state.failed) < needed:
         return Decision(state, "hold", f"{answer.why}; {len(state.failed)} of {needed} failed rounds in a row")
     by = "the line is true" if state.phase is Phase.ARMED else "no line told of it"
-    sign = state.sign if state.phase is Phase.ARMED else min(state.failed)
+    sign = state.sign if state.phase is Phase.ARMED and state.well_asked < state.sign else min(state.failed)
     soon = min(state.next_ask, now + policy.confirm_every_s)
     line = state.line if state.phase is Phase.ARMED else ""
     wanted = replace(state, phase=Phase.WANTED, since=now, sign=sign, line=line, held="", until=None, next_ask=soon)

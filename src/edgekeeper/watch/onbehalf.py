@@ -60,7 +60,7 @@ class OnBehalf:
     async def _ask(self, node: str, asker: Asker) -> None:
         answer = await asker.ask()
         now = self._place.siblings.clock.monotonic()
-        if not answer.well and now - answer.asked > self._timeout_s + LATE_S:
+        if not answer.known or (not answer.well and now - answer.asked > self._timeout_s + LATE_S):
             return
         before = self._found.get(node)
         if before is None or answer.asked > before.asked:
@@ -112,7 +112,7 @@ class PeerAsker:
                 return found
             if found is None and (now >= deadline or self._unheard(now)):
                 answer = await self._own.ask()
-                return Answer(answer.well, f"{self._silence(now)}, so this node asked itself: {answer.why}", answer.asked)
+                return Answer(answer.well, f"{self._silence(now)}, so this node asked itself: {answer.why}", answer.asked, answer.known)
             await self._place.siblings.news(deadline - now)
 
     def _freshest(self, now: float) -> Answer | None:

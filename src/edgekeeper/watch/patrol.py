@@ -185,7 +185,7 @@ class Patrol:
         limit = self.parts.blind_after_s
         if limit is not None and self.parts.source is not None:
             why = f"no line at all for {limit:g} s: the log's level may be too high, or the log is not the service's"
-            self._shared.alarm("silent", why if now - self._last_line > limit else None)
+            self._shared.alarm("silent", why if sight.seeing and now - self._last_line > limit else None)
 
     # what is decided --------------------------------------------------------------------------
 
@@ -292,7 +292,9 @@ class Patrol:
             return  # the next round is due at once
         if self.answer is None or answer.asked >= self.answer.asked:
             self.answer = answer
-        self._feed(Answered(answer.well, answer.why, answer.asked))
+        self._shared.alarm("probe", None if answer.known else f"the service cannot be asked: {answer.why}; that says nothing of it, and it is not cured for it")
+        if answer.known:
+            self._feed(Answered(answer.well, answer.why, answer.asked))
 
     def _look(self) -> None:
         if not self._looking:

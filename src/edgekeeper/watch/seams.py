@@ -32,11 +32,16 @@ class Source(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One round of probing: whether the service is well, the sentence that says why, and when it was asked (monotonic)."""
+    """One round of probing: whether the service is well, the sentence that says why, and when it was asked (monotonic).
+
+    ``known`` is False where it could not be asked at all (its name does not resolve, the program that asks is missing): that says
+    nothing of the service.
+    """
 
     well: bool
     why: str
     asked: float
+    known: bool = True
 
 
 class Asker(Protocol):

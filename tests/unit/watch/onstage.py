@@ -34,6 +34,7 @@ class Service:
     log: Callable[[bytes, float], None] | None = None
     see: Callable[[Sight], None] | None = None
     ill: BaseException | None = None
+    known: bool = True
     begun: list[float] = field(default_factory=list)
     ended: list[float] = field(default_factory=list)
     asked: list[float] = field(default_factory=list)
@@ -53,7 +54,7 @@ class Service:
         asked = now()
         self.asked.append(asked)
         await asyncio.sleep(self.answers_s)
-        return Answer(self.well, "it answers" if self.well else "no answer within 1 s", asked)
+        return Answer(self.well, "it answers" if self.well else "no answer within 1 s", asked, self.known)
 
     async def ready(self, *, ours: bool, since: float) -> str | None:
         return None

@@ -24,4 +24,8 @@ def test_a_local_one_is_another_way_than_the_clients() -> None:
 
 
 def test_another_machine_is_fine() -> None:
-    assert advice([parse("tls://192.0.2.12:443"), parse("https://git.example/"), parse("tcp://10.0.0.12:1")], OWN) == ()
+    assert advice([parse("tls://192.0.2.12:443?sni=git.example"), parse("tcp://10.0.0.12:1")], OWN) == ()
+
+
+def test_a_name_may_fail_where_the_service_does_not() -> None:
+    assert "has a name" in advice([parse("https://git.example/")], OWN)[0]

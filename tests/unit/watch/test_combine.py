@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from edgekeeper.watch.combine import Need, Reply, combined, decided
+from edgekeeper.watch.combine import Need, Reply, combined, decided, known
 
 GOOD = Reply("tls://192.0.2.11:443", None, 0.012)
 BAD = Reply("tls://192.0.2.12:443", "refused", 0.001)
@@ -28,6 +28,13 @@ def test_the_sentence_names_the_failing_target_and_why() -> None:
     assert combined([GOOD, BAD], 2, "all") == (False, "tls://192.0.2.12:443: refused (not all of 2 answered well)")
     assert combined([BAD] * 5, 5, "any")[1].endswith("; and 2 more (none of 5 answered well)")
     assert combined([GOOD], 2, "any") == (True, "tls://192.0.2.11:443 answered within 12 ms")
+
+
+def test_a_round_in_which_nobody_could_be_asked_says_nothing() -> None:
+    unasked = Reply("https://git.example/", "no such name", 0.001, asked=False)
+    assert not known([unasked, unasked])
+    assert known([unasked, BAD])
+    assert known([unasked, GOOD])
 
 
 def test_nobody_asked_is_nobody_well() -> None:

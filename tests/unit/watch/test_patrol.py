@@ -222,6 +222,7 @@ def test_who_is_ended_waits_for_the_cure_that_is_under_way_and_asks_nothing_more
         stage.wedge()
         await asyncio.sleep(1)
         assert (len(stage.service.begun), stage.service.ended) == (1, [])
+        assert json.loads(stage.memory.read_text())["curing"] is True, "were it killed now, its successor would cure again at once"
         began = now()
         await end(task)
         assert (len(stage.service.ended), now() - began < 2.1) == (1, True)
@@ -229,6 +230,24 @@ def test_who_is_ended_waits_for_the_cure_that_is_under_way_and_asks_nothing_more
         await asyncio.sleep(5)
         assert len(stage.service.asked) == asked
         assert json.loads(stage.memory.read_text())["curing"] is True
+
+    turned(story())
+
+
+def test_a_watch_that_takes_the_place_of_one_in_a_long_cure_begins_with_the_proof(stage: Stage) -> None:
+    stage.service.takes_s = 20.0
+
+    async def story() -> None:
+        task = asyncio.create_task(stage.patrol().run())
+        await asyncio.sleep(1)
+        stage.wedge()
+        await asyncio.sleep(1)
+        fresh = stage.patrol()  # of a config that was read again
+        await end(task)
+        task = asyncio.create_task(fresh.run())
+        await asyncio.sleep(5)
+        assert (len(stage.service.begun), stage.journal.events()) == (1, ["armed", "confirmed", "cured", "armed", "proved"])
+        await end(task)
 
     turned(story())
 

@@ -72,6 +72,20 @@ def test_a_store_that_says_no_each_time_does_not_show_a_cure_that_is_under_way(s
     tell(stage, story)
 
 
+def test_a_probe_that_cannot_ask_cures_nothing_and_is_an_alarm(stage: Stage) -> None:
+    async def story(patrol: Patrol) -> None:
+        stage.service.known = False
+        stage.wedge()
+        await asyncio.sleep(20)
+        assert stage.service.begun == []
+        assert "that says nothing of it" in stage.alarms["probe"]
+        stage.service.known = True
+        await asyncio.sleep(2)
+        assert (len(stage.service.begun), stage.alarms) == (1, {})
+
+    tell(stage, story)
+
+
 class Stoppable(Service):
     """A service that somebody may stop: what was stopped is left alone unless a cure may have left it so."""
 

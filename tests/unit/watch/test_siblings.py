@@ -225,3 +225,17 @@ def test_siblings_are_asked_for_and_it_is_told_with_its_age_but_not_what_was_rea
         assert place.answers == {}
 
     asyncio.run(work())
+
+
+def test_rounds_of_before_anothers_cure_here_say_nothing_any_more() -> None:
+    clock, siblings, place = grouped()
+    url, elsewhere = siblings.place("url", "mesh", ("edge-a", "edge-b")), siblings.place("other", "two", ("edge-a", "edge-b"))
+    place.rests()
+    assert url.outdated(0.0) is None, "nothing was cured"
+    place.cures()
+    clock.now += 2.0
+    place.rests()
+    assert url.outdated(clock.now - 1.0) == "proxy on this node has cured since the last round was asked"
+    assert url.outdated(clock.now + 0.1) is None
+    assert elsewhere.outdated(0.0) is None
+    assert place.outdated(0.0) is None, "its own cure is its own to judge"

@@ -130,13 +130,13 @@ async def restart_daemon(stage: Stage, box: Box, guard: Watchdog | Scripts) -> i
 
 async def freeze(stage: Stage, box: Box, guard: Watchdog | Scripts) -> int:
     """What watches stands still for five seconds, while the service goes on."""
-    pids = [a.pid for a in stage.actors if a.name.startswith(("edgekeeper", f"{box.namespace}-flood", f"{box.namespace}-url"))]
     del guard
-    for actor in (a for a in stage.actors if a.pid in pids):
+    watching = [a for a in stage.actors if a.name.startswith(("edgekeeper", f"{box.namespace}-flood", f"{box.namespace}-url"))]
+    for actor in watching:
         actor.signal(signal.SIGSTOP)
     stage.note("what watches is stopped (SIGSTOP)")
     await asyncio.sleep(5.0)
-    for actor in (a for a in stage.actors if a.pid in pids):
+    for actor in watching:
         actor.signal(signal.SIGCONT)
     stage.note("it goes on (SIGCONT)")
     return 0
@@ -174,9 +174,17 @@ async def wedged_while_frozen(stage: Stage) -> Measured:
     return await measured(stage, box, guard, visitors, at, wedged=wedged, more=0)
 
 
+_TOLD_SINCE = (26,)
+"""Docker 20.10 leaves a follower without a word in about half of such rotations (2026-11-30): the wedge is then seen by the probe alone."""
+
+
 def _rotation(name: str, about: str, script: Script, *, ci: bool = False) -> Case:
+    what = CURED if name != "wedged-while-stopped" else "from SIGCONT until a client is answered again"
+    told = _TOLD_SINCE if name == "rotated" else ()
+    without = (Promise("cured_s", what, 5.0, "s", over="median", until=told),) if told else ()
     promises = (
-        Promise("cured_s", CURED if name != "wedged-while-stopped" else "from SIGCONT until a client is answered again", 3.0, "s", over="median"),
+        Promise("cured_s", what, 3.0, "s", over="median", since=told),
+        *without,
         ONCE,
         Promise("more", "restarts that nothing asked for", 0, "restarts"),
     )

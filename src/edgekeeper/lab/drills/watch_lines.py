@@ -174,17 +174,10 @@ async def wedged_while_frozen(stage: Stage) -> Measured:
     return await measured(stage, box, guard, visitors, at, wedged=wedged, more=0)
 
 
-_TOLD_SINCE = (26,)
-"""Docker 20.10 leaves a follower without a word in about half of such rotations (2026-11-30): the wedge is then seen by the probe alone."""
-
-
 def _rotation(name: str, about: str, script: Script, *, ci: bool = False) -> Case:
     what = CURED if name != "wedged-while-stopped" else "from SIGCONT until a client is answered again"
-    told = _TOLD_SINCE if name == "rotated" else ()
-    without = (Promise("cured_s", what, 5.0, "s", over="median", until=told),) if told else ()
     promises = (
-        Promise("cured_s", what, 3.0, "s", over="median", since=told),
-        *without,
+        Promise("cured_s", what, 3.0, "s", over="median"),
         ONCE,
         Promise("more", "restarts that nothing asked for", 0, "restarts"),
     )

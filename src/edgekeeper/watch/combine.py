@@ -23,7 +23,7 @@ class Reply:
 
 def decided(replies: Sequence[Reply], need: Need) -> bool:
     """Whether the answers so far decide the round, whatever the others will be."""
-    return any((reply.error is None) == (need == "any") for reply in replies)
+    return any(reply.asked and (reply.error is None) == (need == "any") for reply in replies)
 
 
 def known(replies: Sequence[Reply]) -> bool:

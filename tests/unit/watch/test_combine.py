@@ -35,6 +35,7 @@ def test_a_round_in_which_nobody_could_be_asked_says_nothing() -> None:
     assert not known([unasked, unasked])
     assert known([unasked, BAD])
     assert known([unasked, GOOD])
+    assert not decided([unasked], "all"), "the others may say something"
 
 
 def test_nobody_asked_is_nobody_well() -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,6 +14,9 @@ from edgekeeper.cli.ask import Told, ask_all, parse_status
 from edgekeeper.cli.context import settings
 from edgekeeper.cli.output import Cell, Format, Tone, complain, repaint, say, say_json, table
 from edgekeeper.errors import MissingError, UsageError
+
+if TYPE_CHECKING:
+    from edgekeeper.host.journal import Record
 
 _WATCH_S = 2.0
 _TONES = {"ok": Tone.GOOD, "bad": Tone.BAD, "unknown": Tone.DOUBT}
@@ -83,14 +86,7 @@ def history(
     output: Annotated[Format, typer.Option("-o", "--output", help="text or json.")] = Format.TEXT,
 ) -> None:
     """The journal of this node: what acted, what was held back, and why."""
-    from edgekeeper.host.journal import read_journal
-
-    folder = settings(ctx).load().root.state_dir
-    try:
-        records, unreadable = read_journal(folder, since_time(since, time.time()))
-    except OSError as err:
-        msg = f"the journal in {folder} cannot be read: {err.strerror or err}; run as its owner"
-        raise MissingError(msg) from err
+    folder, records, unreadable = journal_since(ctx, since)
     wanted = [record.fields for record in records if role is None or record.fields.get("role") == role]
     if output is Format.JSON:
         say_json({"entries": wanted, "unreadable_lines": unreadable})
@@ -99,8 +95,7 @@ def history(
         say(f"no entry in {folder}" + (f" since {since}" if since else ""))
     else:
         table(("TIME", "ROLE", "EVENT", "OBJECT", "DECISION", "WHY"), [_entry(fields) for fields in wanted])
-    if unreadable:
-        complain(f"{unreadable} line{'s' if unreadable > 1 else ''} of the journal could not be read (torn by a crash, or of another version)")
+    say_unreadable(unreadable)
 
 
 def _entry(fields: Mapping[str, Any]) -> tuple[str | Cell, ...]:
@@ -108,6 +103,24 @@ def _entry(fields: Mapping[str, Any]) -> tuple[str | Cell, ...]:
     first, rest = (str(fields.get(name, "")) for name in ("ts", "why"))
     named = [str(fields.get(name, "")) for name in ("role", "event", "object")]
     return (first, *named, Cell(decision, _DECISION_TONES.get(decision, Tone.PLAIN)), rest)
+
+
+def journal_since(ctx: typer.Context, since: str) -> tuple[str, Sequence[Record], int]:
+    """The folder of this node's journal, its entries since then, and how many lines of it could not be read; MissingError when none can."""
+    from edgekeeper.host.journal import read_journal
+
+    folder = settings(ctx).load().root.state_dir
+    try:
+        return (folder, *read_journal(folder, since_time(since, time.time())))
+    except OSError as err:
+        msg = f"the journal in {folder} cannot be read: {err.strerror or err}; run as its owner"
+        raise MissingError(msg) from err
+
+
+def say_unreadable(lines: int) -> None:
+    """How many lines of the journal could not be read, if any."""
+    if lines:
+        complain(f"{lines} line{'s' if lines > 1 else ''} of the journal could not be read (torn by a crash, or of another version)")
 
 
 def since_time(text: str, now: float) -> float:

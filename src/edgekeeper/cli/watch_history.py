@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from edgekeeper.cli.context import settings
 from edgekeeper.cli.output import Cell, Format, Tone, complain, say, say_json_rows, table
-from edgekeeper.errors import MissingError
 
 if TYPE_CHECKING:
     from edgekeeper.model.time import Span
@@ -36,16 +33,10 @@ def history(
 
     The journal of this node is read, so it works whether or not the role runs.
     """
-    from edgekeeper.cli.status import since_time
-    from edgekeeper.host.journal import read_journal
+    from edgekeeper.cli.status import journal_since, say_unreadable
     from edgekeeper.watch.history import histories, items, lost
 
-    folder = settings(ctx).load().root.state_dir
-    try:
-        records, unreadable = read_journal(folder, since_time(since, time.time()))
-    except OSError as err:
-        msg = f"the journal in {folder} cannot be read: {err.strerror or err}; run as its owner"
-        raise MissingError(msg) from err
+    folder, records, unreadable = journal_since(ctx, since)
     lines = [(record.ts, record.fields) for record in records]
     found = items(lines, name)
     watches = histories(found)
@@ -58,8 +49,7 @@ def history(
         _show(found, watches)
     else:
         say(f"no watch{'' if name is None else f' {name}'} has written anything into the journal in {folder}" + (f" since {since}" if since else ""))
-    if unreadable:
-        complain(f"{unreadable} line{'s' if unreadable > 1 else ''} of the journal could not be read (torn by a crash, or of another version)")
+    say_unreadable(unreadable)
     if missing:
         complain(f"{missing} {'entries' if missing > 1 else 'entry'} could not be written to the journal; what they told of is missing here")
 

@@ -8,8 +8,9 @@ may be asked from within another network namespace.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import ssl
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -49,24 +50,19 @@ class Poll:
         """
         keep = False
         try:
-            context = client_context(self._trust, self.url) if self.url.startswith("https:") else None
-            request, host, port = _request(self.url, headers or {})
-            async with asyncio.timeout(deadline_s):
-                if self._streams is None or self._streams[0].at_eof() or self._context is not context:
-                    self.close()
-                    named = {"ssl": context, "server_hostname": host} if context is not None else {}
-                    self._streams = await asyncio.open_connection(host, port, **named)  # type: ignore[arg-type]
-                    self._context = context
-                reader, writer = self._streams
-                writer.write(request)
-                status, body, keep = await read_response(reader, self._limit)
-            return Response(status, body.decode("utf-8", "replace"))
-        except TimeoutError as err:
-            msg = f"{self.url} did not answer in full within {deadline_s:g} s"
-            raise MissingError(msg) from err
-        except (OSError, EOFError, ValueError) as err:
-            msg = f"{self.url} did not answer: {type(err).__name__} {err}".rstrip()
-            raise MissingError(msg) from err
+            with _told(self.url, deadline_s):
+                context = client_context(self._trust, self.url) if self.url.startswith("https:") else None
+                request, host, port = _request(self.url, headers or {})
+                async with asyncio.timeout(deadline_s):
+                    if self._streams is None or self._streams[0].at_eof() or self._context is not context:
+                        self.close()
+                        named = {"ssl": context, "server_hostname": host} if context is not None else {}
+                        self._streams = await asyncio.open_connection(host, port, **named)  # type: ignore[arg-type]
+                        self._context = context
+                    reader, writer = self._streams
+                    writer.write(request)
+                    status, body, keep = await read_response(reader, self._limit)
+                return Response(status, body.decode("utf-8", "replace"))
         finally:
             if not keep:
                 self.close()
@@ -95,27 +91,35 @@ async def once(
     """
     writer: asyncio.StreamWriter | None = None
     try:
-        context = client_context(trust, url) if url.startswith("https:") else None
-        request, host, port = _request(url, {**(headers or {}), "Connection": "close", **({} if method == "GET" else {"Content-Length": "0"})}, method)
-        named = {"ssl": context, "server_hostname": host} if context is not None else {}
-        async with asyncio.timeout(deadline_s):
-            if inside is not None:
-                sock = await netns.connected(inside, host, port)
-                reader, writer = await asyncio.open_connection(sock=sock, **named)  # type: ignore[arg-type]
-            else:
-                reader, writer = await asyncio.open_connection(host, port, **named)  # type: ignore[arg-type]
-            writer.write(request)
-            status, body, _ = await read_response(reader, limit)
-        return Response(status, body.decode("utf-8", "replace"))
+        with _told(url, deadline_s):
+            context = client_context(trust, url) if url.startswith("https:") else None
+            request, host, port = _request(url, {**(headers or {}), "Connection": "close", **({} if method == "GET" else {"Content-Length": "0"})}, method)
+            named = {"ssl": context, "server_hostname": host} if context is not None else {}
+            async with asyncio.timeout(deadline_s):
+                if inside is not None:
+                    sock = await netns.connected(inside, host, port)
+                    reader, writer = await asyncio.open_connection(sock=sock, **named)  # type: ignore[arg-type]
+                else:
+                    reader, writer = await asyncio.open_connection(host, port, **named)  # type: ignore[arg-type]
+                writer.write(request)
+                status, body, _ = await read_response(reader, limit)
+            return Response(status, body.decode("utf-8", "replace"))
+    finally:
+        if writer is not None:
+            writer.transport.abort()
+
+
+@contextlib.contextmanager
+def _told(url: str, deadline_s: float) -> Iterator[None]:
+    """Whatever goes wrong with a question, as MissingError with its reason."""
+    try:
+        yield
     except TimeoutError as err:
         msg = f"{url} did not answer in full within {deadline_s:g} s"
         raise MissingError(msg) from err
     except (OSError, EOFError, ValueError) as err:
         msg = f"{url} did not answer: {type(err).__name__} {err}".rstrip()
         raise MissingError(msg) from err
-    finally:
-        if writer is not None:
-            writer.transport.abort()
 
 
 def _request(url: str, headers: Mapping[str, str], method: str = "GET") -> tuple[bytes, str, int]:

@@ -85,11 +85,19 @@ class Box:
         return sum(at >= moment for at in self.starts())
 
     async def tell(self, line: str) -> None:
-        """Give it a command (see ``wedge``)."""
-        reader, writer = await asyncio.open_unix_connection(self.state / "wedge.sock")
-        writer.write(line.encode() + b"\n")
-        said = (await asyncio.wait_for(reader.readline(), 20.0)).decode().strip()
-        writer.close()
+        """Give it a command (see ``wedge``); one that is just being restarted is asked again."""
+        said = ""
+        for _ in range(20):
+            with contextlib.suppress(OSError):
+                reader, writer = await asyncio.open_unix_connection(self.state / "wedge.sock")
+                try:
+                    writer.write(line.encode() + b"\n")
+                    said = (await asyncio.wait_for(reader.readline(), 20.0)).decode().strip()
+                finally:
+                    writer.close()
+            if said:
+                break
+            await asyncio.sleep(0.1)
         if said != "ok":
             msg = f"{NAME} did not take {line!r}: {said}; the drill stops"
             raise StepFailedError(msg)
@@ -120,7 +128,20 @@ class Visitors:
 
     async def start(self) -> None:
         """Begin, and wait for the first answers."""
-        argv = [*command(), "probe", *self._urls, "--every", f"{EVERY_S * 1000:.0f}ms", "--timeout", "1s", "--record", str(self._file)]
+        # A runner in the background of a shell has INT ignored, and so would they.
+        argv = [
+            "env",
+            "--default-signal=INT",
+            *command(),
+            "probe",
+            *self._urls,
+            "--every",
+            f"{EVERY_S * 1000:.0f}ms",
+            "--timeout",
+            "1s",
+            "--record",
+            str(self._file),
+        ]
         self._actor = actor = await self._stage.spawn("client", "visitors", argv)
 
         async def begun() -> bool:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
 from edgekeeper.model.text import printable
+from edgekeeper.ops.status import answered, items
 
 UNHEARD_S: Final = 1.5
 """A node that has not answered for so long is unheard: it may own any VIP, and nobody here would know."""
@@ -91,36 +92,14 @@ def unheard(view: PeerView, now: float) -> str | None:
 
 def said(node: str, status: int, text: str) -> tuple[Mapping[str, PeerVip], str]:
     """The VIPs in an answer to ``/status?role=vip``, and why they are not known ("" when they are). Never raises."""
-    if status != 200:
-        hint = "; check ops.token_file and the certificates" if status in (401, 403) else ""
-        return {}, f"{node} answered with HTTP status {status}{hint}"
-    try:
-        document = json.loads(text)
-    except (ValueError, RecursionError):
-        return {}, f"the answer of {node} is not JSON"
-    return read(node, document)
+    document, why = answered(node, status, text)
+    return ({}, why) if why else read(node, document)
 
 
 def read(node: str, document: object) -> tuple[Mapping[str, PeerVip], str]:
     """The VIPs in a status document, and why they are not known ("" when they are). ``node`` is whose it should be."""
-    if not isinstance(document, Mapping) or document.get("schema") != 1:
-        return {}, f"the answer of {node} is not a status of schema 1; update the older of the two"
-    speaker = document.get("node")
-    if speaker != node:
-        return {}, f"{printable(str(speaker), _LONGEST_NAME)} answers in the place of {node}; correct the ops address in nodes:"
-    roles = document.get("roles")
-    role = roles.get("vip") if isinstance(roles, Mapping) else None
-    if not isinstance(role, Mapping):
-        return {}, f"{node} answers, but runs no vip role"
-    vips = role.get("vips")
-    if not isinstance(vips, list):
-        return {}, f"the vip role of {node} says nothing of its VIPs: {printable(str(role.get('why', '')), _LONGEST_WHY)}"
-    found: dict[str, PeerVip] = {}
-    for item in vips[:_MOST_VIPS]:
-        name = item.get("name") if isinstance(item, Mapping) else None
-        if isinstance(name, str) and 0 < len(name) <= _LONGEST_NAME and name.isprintable():
-            found[name] = _vip(item)
-    return found, ""
+    found, why = items(document, node, "vip", "vips", most=_MOST_VIPS, longest_name=_LONGEST_NAME)
+    return {name: _vip(item) for name, item in found.items()}, why
 
 
 def _vip(item: Mapping[str, Any]) -> PeerVip:

@@ -13,9 +13,6 @@ from edgekeeper.watch.siblingsay import Seen, SiblingView
 HEARD_S = 3.0
 """When no sibling that asks has been heard for so long, this node asks itself."""
 
-LATE_S = 0.5
-"""A round that failed so much later than its timeout was read late: this process was frozen meanwhile, and the failure says nothing."""
-
 OUTSTANDING = 4
 """Rounds under way for one sibling at the same time: a service that hangs is asked again before the timeout."""
 
@@ -59,8 +56,7 @@ class OnBehalf:
 
     async def _ask(self, node: str, asker: Asker) -> None:
         answer = await asker.ask()
-        now = self._place.siblings.clock.monotonic()
-        if not answer.known or (not answer.well and now - answer.asked > self._timeout_s + LATE_S):
+        if not answer.known or answer.stale(self._place.siblings.clock.monotonic(), self._timeout_s):
             return
         before = self._found.get(node)
         if before is None or answer.asked > before.asked:

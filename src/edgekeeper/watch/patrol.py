@@ -23,9 +23,6 @@ from edgekeeper.watch.seams import Answer, Asker, Cure, Sight, Source
 from edgekeeper.watch.state import Answered, Apply, Ask, Cured, Decision, Former, Hit, Look, Outlook, Phase, Refused, Started, State, Tick
 from edgekeeper.watch.state import Event as Happening
 
-LATE_S = 0.5
-"""A round that failed so much later than its timeout was read late: this process was frozen meanwhile, and the failure says nothing."""
-
 OUTSTANDING = 8
 """Rounds under way at the same time."""
 
@@ -287,8 +284,7 @@ class Patrol:
             answer = await asker.ask()
         finally:
             self._asking -= 1
-        late = self._clock.monotonic() - answer.asked - self.parts.policy.timeout_s - LATE_S
-        if not answer.well and late > 0:
+        if answer.stale(self._clock.monotonic(), self.parts.policy.timeout_s):
             return  # the next round is due at once
         if self.answer is None or answer.asked >= self.answer.asked:
             self.answer = answer

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
+
+LATE_S: Final = 0.5
+"""A round that failed so much later than its timeout was read late: this process was frozen meanwhile, and the failure says nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +45,10 @@ class Answer:
     why: str
     asked: float
     known: bool = True
+
+    def stale(self, now: float, timeout_s: float) -> bool:
+        """Whether it is a failure that was read too late to say anything; ``now`` is monotonic."""
+        return not self.well and now - self.asked > timeout_s + LATE_S
 
 
 class Asker(Protocol):

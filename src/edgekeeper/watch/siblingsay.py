@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from edgekeeper.model.text import printable
+from edgekeeper.ops.status import answered, is_name, items
 
 UNHEARD_S: Final = 1.5
 """A sibling that has not answered for so long is unheard: what it does now is not known here."""
@@ -87,36 +87,14 @@ class SiblingView:
 
 def said(node: str, status: int, text: str) -> tuple[Mapping[str, SiblingWatch], str]:
     """The watches in an answer to ``/status?role=watch``, and why they are not known ("" when they are). Never raises."""
-    if status != 200:
-        hint = "; check ops.token_file and the certificates" if status in (401, 403) else ""
-        return {}, f"{node} answered with HTTP status {status}{hint}"
-    try:
-        document = json.loads(text)
-    except (ValueError, RecursionError):
-        return {}, f"the answer of {node} is not JSON"
-    return read(node, document)
+    document, why = answered(node, status, text)
+    return ({}, why) if why else read(node, document)
 
 
 def read(node: str, document: object) -> tuple[Mapping[str, SiblingWatch], str]:
     """The watches in a status document, and why they are not known ("" when they are). ``node`` is whose it should be."""
-    if not isinstance(document, Mapping) or document.get("schema") != 1:
-        return {}, f"the answer of {node} is not a status of schema 1; update the older of the two"
-    speaker = document.get("node")
-    if speaker != node:
-        return {}, f"{printable(str(speaker), _LONGEST_NAME)} answers in the place of {node}; correct the ops address in nodes:"
-    roles = document.get("roles")
-    role = roles.get("watch") if isinstance(roles, Mapping) else None
-    if not isinstance(role, Mapping):
-        return {}, f"{node} answers, but runs no watch role"
-    watches = role.get("watches")
-    if not isinstance(watches, list):
-        return {}, f"the watch role of {node} says nothing of its watches: {_line(role.get('why'), _LONGEST_WHY)}"
-    found: dict[str, SiblingWatch] = {}
-    for item in watches[:_MOST_WATCHES]:
-        name = item.get("name") if isinstance(item, Mapping) else None
-        if isinstance(name, str) and _is_name(name):
-            found[name] = _watch(item)
-    return found, ""
+    found, why = items(document, node, "watch", "watches", most=_MOST_WATCHES, longest_name=_LONGEST_NAME)
+    return {name: _watch(item) for name, item in found.items()}, why
 
 
 def _watch(item: Mapping[str, Any]) -> SiblingWatch:
@@ -140,19 +118,15 @@ def _watch(item: Mapping[str, Any]) -> SiblingWatch:
     )
 
 
-def _seen(items: Mapping[Any, Any]) -> dict[str, Seen]:
+def _seen(told: Mapping[Any, Any]) -> dict[str, Seen]:
     found: dict[str, Seen] = {}
-    for name, item in list(items.items())[:_MOST_SEEN]:
-        if not isinstance(name, str) or not _is_name(name) or not isinstance(item, Mapping):
+    for name, item in list(told.items())[:_MOST_SEEN]:
+        if not isinstance(name, str) or not is_name(name, _LONGEST_NAME) or not isinstance(item, Mapping):
             continue
         ok, age, turn = item.get("ok"), _age(item.get("age_s")), item.get("round")
         if isinstance(ok, bool) and age is not None and isinstance(turn, int) and 0 <= turn < 2**63:
             found[name] = Seen(ok, age, _line(item.get("why"), _LONGEST_WHY), turn)
     return found
-
-
-def _is_name(value: str) -> bool:
-    return 0 < len(value) <= _LONGEST_NAME and value.isprintable()
 
 
 def _age(value: object) -> float | None:

@@ -57,7 +57,7 @@ def test_what_is_strange_is_unknown_and_the_rest_of_it_counts(key: str, value: o
         (
             200,
             json.dumps({**status(VIP), "roles": {"vip": {"verdict": "bad", "why": "keepalived is not there"}}}),
-            "says nothing of its VIPs: keepalived is not",
+            "says nothing of its vips: keepalived is not",
         ),
     ],
 )

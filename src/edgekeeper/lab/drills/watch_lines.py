@@ -50,11 +50,14 @@ def forged(*, wedged: bool = False) -> Script:
         began = at = time.monotonic()
         stage.note(f"clients begin to ask for {FORGED} paths with the fingerprint, {PER_S} a second")
         forging = asyncio.create_task(forge(stage))
-        if wedged:
-            await visitors.at(AT_S + FORGED / PER_S / 2)
-            at = await box.wedge()
-            await visitors.cured(box.url, at, 15.0 if stage.side is Side.PRODUCT else PLAIN_S)
-        await forging
+        try:
+            if wedged:
+                await visitors.at(AT_S + FORGED / PER_S / 2)
+                at = await box.wedge()
+                await visitors.cured(box.url, at, 15.0 if stage.side is Side.PRODUCT else PLAIN_S)
+            await forging
+        finally:
+            forging.cancel()
         await asyncio.sleep(1.0)
         lines = sum(wedge.FINGERPRINT in line for line in (await box.log()).splitlines())
         stage.note(f"the log holds the fingerprint in {lines} lines")

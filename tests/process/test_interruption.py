@@ -31,7 +31,7 @@ SCENARIOS = {
     "overlap": ("  restart: overlap\n", "listener"),
     "steer": ("  restart: steer\n", "listener"),
 }
-EVERY = int(os.environ.get("EK_INTERRUPT_EVERY", "4"))
+EVERY = int(os.environ.get("EK_INTERRUPT_EVERY", "8"))
 """Every so many steps are tried here; with ``EK_INTERRUPT_EVERY=1`` all of them."""
 
 

@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.process.answering import elsewhere, free_port, served
+from tests.process.answering import free_port, served
 
-from edgekeeper.errors import MissingError
 from edgekeeper.lab.certs import Authority
 from edgekeeper.probe.target import parse
 from edgekeeper.watch.asker import TargetsAsker
@@ -173,31 +172,3 @@ def test_a_command_and_a_target_are_one_round() -> None:
             assert (await TargetsAsker([target], command=("false",), need="all").ask()).why == "false: exit 1 (not all of 2 answered well)"
 
     within(work())
-
-
-@pytest.mark.root
-def test_a_service_on_the_loopback_of_another_namespace_is_asked_there() -> None:
-    with elsewhere() as (path, told):
-
-        async def inside() -> str:
-            return path
-
-        for host in ("127.0.0.1", "localhost"):
-            url = f"http://{host}:{told.port}/healthz"
-            assert within(ask(url, inside=inside)).well
-            assert not within(ask(url)).well  # it is not heard out here
-        told.status = 500
-        assert within(ask(f"http://127.0.0.1:{told.port}/", inside=inside)).why.endswith("HTTP 500")
-        assert within(ask(f"dns://127.0.0.1:{told.port}/x.example", inside=inside, timeout_s=0.5)).why.endswith("refused")
-
-
-def test_a_namespace_that_is_gone_is_said() -> None:
-    async def gone() -> str:
-        return "/proc/1/task/2/ns/net"
-
-    async def stopped() -> str:
-        msg = "container netbird-proxy does not run"
-        raise MissingError(msg)
-
-    assert "cannot be entered: it is gone" in within(ask("tcp://127.0.0.1:1", inside=gone)).why
-    assert within(ask("tcp://127.0.0.1:1", inside=stopped)).why == "container netbird-proxy does not run"

@@ -74,17 +74,9 @@ class Docker:
         longest = container.stop_timeout if stop_timeout is None else stop_timeout
         await self._act(container.id, "restart", longest + ACT_S, t="" if stop_timeout is None else str(stop_timeout))
 
-    async def start(self, ident: str) -> None:
-        """Start it; one that runs already is no error."""
-        await self._act(ident, "start", ACT_S)
-
     async def unpause(self, ident: str) -> None:
         """Let a paused container run on."""
         await self._act(ident, "unpause", ACT_S)
-
-    async def kill(self, ident: str) -> None:
-        """End the container's processes at once (SIGKILL); its restart policy may start it again."""
-        await self._act(ident, "kill", ACT_S, signal="KILL")
 
     @contextlib.asynccontextmanager
     async def logs(self, ident: str, tail: int | None, *, follow: bool) -> AsyncIterator[AsyncIterator[bytes]]:

@@ -41,15 +41,15 @@ def open_socket(path: str | Path, kind: socket.SocketKind = socket.SOCK_STREAM, 
     return found[0]
 
 
-async def connected(path: str | Path, host: str, port: int, kind: socket.SocketKind = socket.SOCK_STREAM) -> socket.socket:
-    """A socket in the namespace at ``path``, connected to ``host``; MissingError when it cannot be entered, OSError for whatever else failed.
+async def connected(path: str | Path, host: str, port: int) -> socket.socket:
+    """A TCP socket in the namespace at ``path``, connected to ``host``; MissingError when it cannot be entered, OSError for whatever else failed.
 
     A name is resolved out here, but ``localhost`` is 127.0.0.1 in there. The deadline is the caller's.
     """
     loop = asyncio.get_running_loop()
-    found = await loop.getaddrinfo("127.0.0.1" if host == "localhost" else host, port, type=kind)
+    found = await loop.getaddrinfo("127.0.0.1" if host == "localhost" else host, port, type=socket.SOCK_STREAM)
     family, _, protocol, _, address = found[0]
-    sock = open_socket(path, kind, family, protocol)
+    sock = open_socket(path, socket.SOCK_STREAM, family, protocol)
     try:
         await loop.sock_connect(sock, address)
     except BaseException:

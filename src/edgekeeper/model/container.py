@@ -80,7 +80,6 @@ class Container:
     started: str
     tty: bool
     stop_timeout: int
-    driver: str
     env: tuple[str, ...]
     labels: tuple[tuple[str, str], ...]
 
@@ -88,7 +87,7 @@ class Container:
 def read(said: Any) -> Container:
     """What ``inspect`` answered; MissingError when it is not the description of a container."""
     try:
-        state, config, host = said["State"], said["Config"], said.get("HostConfig") or {}
+        state, config = said["State"], said["Config"]
         timeout = config.get("StopTimeout")
         return Container(
             id=str(said["Id"]),
@@ -100,7 +99,6 @@ def read(said: Any) -> Container:
             started=str(state.get("StartedAt") or ""),
             tty=bool(config.get("Tty")),
             stop_timeout=int(timeout) if timeout is not None else _STOP_TIMEOUT_S,
-            driver=str((host.get("LogConfig") or {}).get("Type") or ""),
             env=tuple(str(line) for line in config.get("Env") or ()),
             labels=tuple((str(name), str(value)) for name, value in (config.get("Labels") or {}).items()),
         )

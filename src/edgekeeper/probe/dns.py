@@ -7,7 +7,6 @@ import contextlib
 import random
 import socket
 
-from edgekeeper.host import netns
 from edgekeeper.probe import packet
 from edgekeeper.probe.target import Target
 from edgekeeper.probe.wire import AnswerError, Wire
@@ -37,11 +36,9 @@ async def ask_datagram(target: Target, sock: socket.socket) -> str | None:
             return verdict(data, question)
 
 
-async def open_datagram(target: Target, inside: str | None = None) -> socket.socket:
-    """A UDP socket of its own source port, connected, so that a refusal is heard; in the network namespace at ``inside``, if one is given."""
+async def open_datagram(target: Target) -> socket.socket:
+    """A UDP socket of its own source port, connected, so that a refusal is heard."""
     loop = asyncio.get_running_loop()
-    if inside is not None:
-        return await netns.connected(inside, target.host, target.port, socket.SOCK_DGRAM)
     found = await loop.getaddrinfo(target.host, target.port, type=socket.SOCK_DGRAM)
     family, kind, proto, _, address = found[0]
     sock = socket.socket(family, kind, proto)

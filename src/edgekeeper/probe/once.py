@@ -34,8 +34,8 @@ class Asker:
         self._context: ssl.SSLContext | None = tls_context(target)
         self._kept: asyncio.Task[Wire] | None = None
 
-    async def ask(self, timeout_s: float, inside: str | None = None) -> Sample:
-        """One question, one Sample; never raises. ``inside``: asked from within the network namespace at this path, over a fresh connection."""
+    async def ask(self, timeout_s: float) -> Sample:
+        """One question, one Sample; never raises."""
         ts, sent = time.time(), time.monotonic()
         error: str | None = None
         said: str | None = None
@@ -43,9 +43,9 @@ class Asker:
         try:
             async with asyncio.timeout(timeout_s):
                 if self._target.transport == "udp":
-                    said = await self._datagram(inside)
+                    said = await self._datagram()
                 else:
-                    wire = await self._wire(inside)
+                    wire = await self._wire()
                     said = await _ASK[self._target.kind](self._target, wire)
         except (AnswerError, MissingError) as err:
             error = str(err)
@@ -74,16 +74,16 @@ class Asker:
             answered_by=said,
         )
 
-    async def _datagram(self, inside: str | None) -> str | None:
-        sock: socket.socket = await dns.open_datagram(self._target, inside)
+    async def _datagram(self) -> str | None:
+        sock: socket.socket = await dns.open_datagram(self._target)
         try:
             return await dns.ask_datagram(self._target, sock)
         finally:
             sock.close()
 
-    async def _wire(self, inside: str | None) -> Wire:
+    async def _wire(self) -> Wire:
         if not self._keep:
-            return await open_wire(self._target, self._context, inside)
+            return await open_wire(self._target, self._context)
         if self._kept is None or (self._kept.done() and self._broken(self._kept)):
             self._kept = asyncio.create_task(open_wire(self._target, self._context))
         # Several questions may wait for the same connection; a deadline of one must not end it for the others.

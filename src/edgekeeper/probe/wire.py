@@ -16,7 +16,6 @@ import time
 from collections import OrderedDict
 from dataclasses import dataclass, field
 
-from edgekeeper.host import netns
 from edgekeeper.probe.target import Target
 
 NO_NAME = "no such name"
@@ -76,16 +75,10 @@ class Wire:
             await self.writer.wait_closed()
 
 
-async def open_wire(target: Target, context: ssl.SSLContext | None, inside: str | None = None) -> Wire:
-    """Connect, and shake hands where the target wants TLS. One address, one attempt: a probe hides nothing.
-
-    ``inside`` is the path of the network namespace to ask from; names are resolved out here all the same, ``localhost`` is 127.0.0.1 there.
-    """
+async def open_wire(target: Target, context: ssl.SSLContext | None) -> Wire:
+    """Connect, and shake hands where the target wants TLS. One address, one attempt: a probe hides nothing."""
     began = time.monotonic()
-    if inside is None:
-        reader, writer = await asyncio.open_connection(target.host, target.port)
-    else:
-        reader, writer = await asyncio.open_connection(sock=await netns.connected(inside, target.host, target.port))
+    reader, writer = await asyncio.open_connection(target.host, target.port)
     connected = time.monotonic()
     tls_ms: float | None = None
     if context is not None:

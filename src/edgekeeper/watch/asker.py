@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 from edgekeeper.errors import EdgekeeperError, MissingError
@@ -16,16 +16,13 @@ from edgekeeper.probe.wire import unasked
 from edgekeeper.watch.combine import Reply, combined, decided, known
 from edgekeeper.watch.seams import Answer
 
-Inside = Callable[[], Awaitable[str]]
-"""Gives the path of a network namespace as it is now (a restarted container has another one); MissingError when there is none."""
-
 
 class TargetsAsker:
     """Asks targets and a command; ``need`` says whether one good answer is enough or all must be good. A ``seams.Asker``.
 
     A round ends with the answer that decides it: the first good one of any, the first bad one of all. What is still under way is
-    given up. A round over loopback costs 0.8 ms of processor for tcp, 1.0 for http, 2.3 for tls, 2.6 for https, 1.2 for ``/bin/true``, and
-    0.7 more inside a namespace (measured 2026-11-30).
+    given up. A round over loopback costs 0.8 ms of processor for tcp, 1.0 for http, 2.3 for tls, 2.6 for https, 1.2 for ``/bin/true``
+    (measured 2026-11-30).
     """
 
     def __init__(
@@ -35,22 +32,16 @@ class TargetsAsker:
         command: Sequence[str] = (),
         need: Literal["any", "all"] = "any",
         timeout_s: float = 1.0,
-        inside: Inside | None = None,
     ) -> None:
         self._askers = [(target.url, once.Asker(target)) for target in targets]
         self._command = tuple(command)
         self._need = need
         self._timeout_s = timeout_s
-        self._inside = inside
 
     async def ask(self) -> Answer:
         """Ask now; never raises. What this machine slept through is for the caller to see, by the time since ``asked``."""
         asked = time.monotonic()
-        try:
-            inside = await self._inside() if self._inside is not None else None
-        except EdgekeeperError as err:
-            return Answer(well=False, why=str(err), asked=asked)
-        tasks = [asyncio.create_task(self._target(url, asker, inside)) for url, asker in self._askers]
+        tasks = [asyncio.create_task(self._target(url, asker)) for url, asker in self._askers]
         if self._command:
             tasks.append(asyncio.create_task(self._run()))
         replies: list[Reply] = []
@@ -66,8 +57,8 @@ class TargetsAsker:
         well, why = combined(replies, len(tasks), self._need)
         return Answer(well, why, asked, known(replies))
 
-    async def _target(self, url: str, asker: once.Asker, inside: str | None) -> Reply:
-        sample = await asker.ask(self._timeout_s, inside)
+    async def _target(self, url: str, asker: once.Asker) -> Reply:
+        sample = await asker.ask(self._timeout_s)
         return Reply(url, sample.error, sample.done - sample.sent, not unasked(sample.error or ""))
 
     async def _run(self) -> Reply:

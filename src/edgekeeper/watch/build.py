@@ -14,7 +14,7 @@ from edgekeeper.model.budget import Bucket, Budget, Window
 from edgekeeper.model.maintenance import window
 from edgekeeper.ports import Clock
 from edgekeeper.probe.target import Target, parse
-from edgekeeper.watch.asker import Inside, TargetsAsker
+from edgekeeper.watch.asker import TargetsAsker
 from edgekeeper.watch.cures.command import CommandCure
 from edgekeeper.watch.cures.docker import DockerCure
 from edgekeeper.watch.cures.http import HttpCure
@@ -25,7 +25,7 @@ from edgekeeper.watch.guards import Guards, Health
 from edgekeeper.watch.onbehalf import OnBehalf, PeerAsker
 from edgekeeper.watch.parts import Parts
 from edgekeeper.watch.pause import pause_file
-from edgekeeper.watch.seams import Cure, Source
+from edgekeeper.watch.seams import Cure, Inside, Source
 from edgekeeper.watch.siblings import Place
 from edgekeeper.watch.sources.command import CommandSource
 from edgekeeper.watch.sources.docker import DockerSource

@@ -16,8 +16,9 @@ from edgekeeper.model.maintenance import Window, covering
 from edgekeeper.ports import Clock
 from edgekeeper.probe.target import Target
 from edgekeeper.watch import pause as pauses
-from edgekeeper.watch.asker import Inside, TargetsAsker
+from edgekeeper.watch.asker import TargetsAsker
 from edgekeeper.watch.forbid import Known, forbids, judge_health, paused
+from edgekeeper.watch.seams import Inside
 
 ASK_S = 1.5
 """How long a health document or what is needed may take to answer. A cure that is wanted waits for it."""

@@ -5,12 +5,16 @@ A source hands over whole lines as they arrive and says what it can see; a cure 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final, Protocol
 
 LATE_S: Final = 0.5
 """A round that failed so much later than its timeout was read late: this process was frozen meanwhile, and the failure says nothing."""
+
+
+Inside = Callable[[], Awaitable[str]]
+"""Gives the path of a network namespace as it is now (a restarted container has another one); MissingError when there is none."""
 
 
 @dataclass(frozen=True, slots=True)

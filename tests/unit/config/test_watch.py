@@ -107,6 +107,7 @@ watch:
   - {name: b, docker: x, fingerprints: [abc], budget: {burst: 1}, group: {name: mesh, members: [edge-b, edge-c]}}
   - {name: c, docker: x, fingerprints: [abc], probe: {targets: ["tcp://192.0.2.1:1"], from: edge-d}, group: {name: two, members: {edge-a: , edge-b: "tcp://192.0.2.12:443"}}}
   - {name: d, docker: x, fingerprints: [abc], probe: {targets: ["tcp://192.0.2.1:1"], from: edge-a}, group: {name: two, members: {edge-a: "tcp://192.0.2.11:443", edge-b: "tcp://192.0.2.12:443"}}}
+  - {name: e, docker: x, fingerprints: [abc], probe: {targets: ["tcp://192.0.2.1:1"], from: peer}, group: {name: alone}}
 """
 
 BROKEN_EXPECTED = """\
@@ -122,6 +123,7 @@ edge.yaml:7:93: watch.3.probe.from: edge-d is not among the members: edge-a, edg
 edge.yaml:7:131: watch.3.group.members.edge-a: edge-a has no URL, so that the others could probe it; say edge-a: tls://ADDRESS:443?sni=NAME
 edge.yaml:7:149: watch.3.group.members.edge-b: edge-b has no ops address in nodes:, so it cannot be heard
 edge.yaml:8:171: watch.4.group.members.edge-b: edge-b has no ops address in nodes:, so it cannot be heard
+edge.yaml:9:100: watch.5.group.members: from: peer needs members that probe each other; name them
 """
 
 

@@ -110,12 +110,13 @@ class Stage:
         self.memory = folder / "armed-mesh.json"
         self.policy, self.budget, self.blind_after_s = policy or Policy(), budget, blind_after_s
         self.cures: list[Any] = [self.service]
+        self.place: Any = None
 
     def patrol(self) -> Patrol:
         """A patrol of this process; one more is one of its successor."""
         matcher = Matcher([Fingerprint(text="couldn't fetch peer state")], [" path="])
         parts = Parts("mesh", self.policy, matcher, self.service, self.service, [self.guard], self.cures, self.budget, "watch:mesh", self.blind_after_s)
-        return Patrol(parts, Shared(self.store, self.folder, TurnedClock(), self.journal, None, tuple, self.counted.append, self._alarm))
+        return Patrol(parts, Shared(self.store, self.folder, TurnedClock(), self.journal, self.place, tuple, self.counted.append, self._alarm))
 
     def _alarm(self, name: str, why: str | None) -> None:
         if why is None:

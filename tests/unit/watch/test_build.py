@@ -7,13 +7,16 @@ from typing import Any
 
 import pytest
 
+from edgekeeper.config.ops import Ops, Peer
 from edgekeeper.config.watch import Container, Watch
 from edgekeeper.errors import UsageError
 from edgekeeper.host.clock import SystemClock
 from edgekeeper.model.budget import Bucket, Budget, Window, spend
 from edgekeeper.watch import build
 from edgekeeper.watch.fingerprint import Burst
+from edgekeeper.watch.onbehalf import HEARD_S, PeerAsker
 from edgekeeper.watch.presets import merged
+from edgekeeper.watch.siblings import Place, Siblings
 
 
 def watch(**said: Any) -> Watch:
@@ -108,3 +111,27 @@ def test_each_kind_of_cure_and_source_is_made_and_nothing_is_touched(tmp_path: P
         assert build.parts(watch(docker=None, cure={"systemd": "a"}, **source), SystemClock(), tmp_path, tmp_path).source is not None
     assert build.parts(watch(), SystemClock(), tmp_path, tmp_path).asker is None
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_cure_keeps_its_own_words(tmp_path: Path) -> None:
+    cure = [{"docker": "proxy", "stop_timeout": "1s"}, {"http": "http://127.0.0.1:1/", "method": "PUT", "token_file": "/etc/token", "timeout": "7s"}]
+    docker, http = build.parts(watch(cure=cure), SystemClock(), tmp_path, tmp_path).cures
+    assert vars(docker)["_stop_timeout"] == 1.0
+    assert (vars(http)["_method"], vars(http)["_token_file"], vars(http)["_deadline_s"]) == ("PUT", "/etc/token", 7.0)
+
+
+@pytest.mark.parametrize(("who", "asked"), [("peer", True), ("edge-a", True), ("edge-b", False), ("node", False)])
+def test_siblings_are_asked_where_that_is_wanted_and_their_answers_may_be_as_old_as_they_are(tmp_path: Path, who: str, *, asked: bool) -> None:
+    written = watch(
+        probe={"targets": ["tcp://192.0.2.1:1"], "from": who, "every": "2s", "timeout": "3s"}, group={"name": "mesh", "members": ["edge-a", "edge-b"]}
+    )
+    made = build.asked_by_siblings(written, build.parts(written, SystemClock(), tmp_path, tmp_path), _place())
+    assert isinstance(made.asker, PeerAsker) == asked
+    assert made.policy.timeout_s == (2.0 + 3.0 + HEARD_S if asked else 3.0)
+
+
+def _place() -> Place:
+    """Of edge-b, beside edge-a."""
+    nodes = {name: Peer(address="192.0.2.1", ops="http://127.0.0.1:1") for name in ("edge-a", "edge-b")}  # type: ignore[call-arg]
+    siblings = Siblings("edge-b", nodes, Ops(), SystemClock(), nodes)  # type: ignore[call-arg]
+    return siblings.place("web", "mesh", ("edge-a", "edge-b"))

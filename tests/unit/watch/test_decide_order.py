@@ -6,7 +6,7 @@ from tests.unit.watch.watched import LINE
 
 from edgekeeper.model.budget import Budget
 from edgekeeper.watch.decide import TURN_S, begin, decide, due
-from edgekeeper.watch.state import Answered, Cured, Event, Former, Outlook, Phase, Policy, State
+from edgekeeper.watch.state import Answered, Cured, Event, Former, Outlook, Phase, Policy, State, Tick
 
 
 def after(*events: tuple[float, Event], policy: Policy | None = None, state: State | None = None) -> State:
@@ -55,11 +55,11 @@ def test_the_first_sign_is_the_one_after_the_last_good_answer() -> None:
 
 def test_what_is_wanted_is_asked_about_as_often_as_an_armed_watch_and_a_turn_that_may_come_at_any_moment_more_often() -> None:
     slow = Policy(every_s=30.0, timeout_s=5.0, rounds=1)
-    wanted = after((60.0, bad(55.0)), policy=slow, state=begin(0.0, slow))
+    wanted = after((55.0, Tick()), (60.0, bad(55.0)), policy=slow, state=begin(0.0, slow))
     assert wanted.phase is Phase.WANTED
-    assert wanted.next_ask - 60.0 <= slow.confirm_every_s
+    assert 60.0 < wanted.next_ask <= 60.0 + slow.confirm_every_s
     held = after((60.0, Outlook(None, "edge-a goes first", Budget(()), 60.0)), policy=slow, state=wanted)
-    assert due(held, slow) - 60.0 <= TURN_S
+    assert 60.0 < due(held, slow) <= 60.0 + TURN_S
 
 
 def test_a_step_that_the_config_does_not_have_any_more_is_the_last_one() -> None:

@@ -42,6 +42,11 @@ def test_a_torn_or_foreign_file_is_a_sign_that_something_was_wrong_and_no_cure_i
     assert (found.line.startswith("something"), found.curing, found.ours) == (True, False, False)
 
 
+def test_a_step_that_cannot_be_is_the_first(path: Path) -> None:
+    path.write_text(WHOLE.replace('"step": 0', '"step": -3'))
+    assert (recall(path) or Memory(step=9)).step == 0
+
+
 def test_what_is_no_file_and_what_cannot_be_written_is_told(path: Path) -> None:
     path.mkdir()
     found = recall(path)

@@ -23,6 +23,8 @@ def test_any_other_shows_warnings(env: list[str]) -> None:
         ("", "http://127.0.0.1:8080/healthz"),
         ("localhost:9090", "http://127.0.0.1:9090/healthz"),
         (":9090", "http://127.0.0.1:9090/healthz"),
+        ("0.0.0.0:80", "http://127.0.0.1:80/healthz"),
+        ("[::]:80", "http://127.0.0.1:80/healthz"),
         ("192.0.2.5:80", "http://192.0.2.5:80/healthz"),
         ("[2001:db8::5]:80", "http://[2001:db8::5]:80/healthz"),
         ("8080", None),

@@ -11,12 +11,13 @@ from typing import Any
 
 import pytest
 from tests.unit.watch.onstage import Service, Stage, tell
-from tests.unit.watch.turned import TurnedClock
+from tests.unit.watch.turned import WALL_S, TurnedClock
 
 from edgekeeper.errors import StepFailedError
 from edgekeeper.host import budgets
-from edgekeeper.watch.patrol import HELD_EVERY_S, Patrol
+from edgekeeper.watch.patrol import HELD_EVERY_S, OUTSTANDING, STOOD_S, Patrol
 from edgekeeper.watch.report import item
+from edgekeeper.watch.state import Policy
 
 
 @pytest.fixture
@@ -144,5 +145,94 @@ def test_a_bug_in_what_is_asked_before_a_cure_forbids_it_and_is_told(stage: Stag
         monkeypatch.undo()
         await asyncio.sleep(1)
         assert len(stage.service.begun) == 1
+
+    tell(stage, story)
+
+
+def test_what_was_decided_before_a_freeze_is_not_done_after_it(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = budgets.spend
+
+    def frozen(*given: Any) -> Any:
+        answer = real(*given)
+        loop: Any = asyncio.get_running_loop()
+        loop.now += STOOD_S + 1  # SIGSTOP, and somebody mends the service meanwhile
+        stage.service.well = True
+        return answer
+
+    monkeypatch.setattr(budgets, "spend", frozen)
+
+    async def story(patrol: Patrol) -> None:
+        stage.wedge()
+        await asyncio.sleep(20)
+        assert (stage.service.begun, patrol.cures) == ([], 0)
+        assert "this process stood still for 6 s" in stage.journal.of("suppressed")[0].why
+        assert stage.journal.events()[-1] in {"cancelled", "disarmed"}
+
+    tell(stage, story)
+
+
+def test_a_service_that_hangs_for_long_is_not_asked_more_and_more(stage: Stage) -> None:
+    stage.service.answers_s = 1000.0
+
+    async def story(patrol: Patrol) -> None:
+        await asyncio.sleep(60)
+        assert len(stage.service.asked) == OUTSTANDING
+
+    tell(stage, story)
+
+
+class Placed:
+    """A place in a group that is always its own turn, and knows whether a wish was announced."""
+
+    def __init__(self) -> None:
+        self.able: list[bool] = []
+
+    async def may(self, *, able: bool) -> str | None:
+        self.able.append(able)
+        return None
+
+    def outdated(self, asked: float) -> str | None:
+        return None
+
+    def cures(self) -> None: ...
+    def rests(self) -> None: ...
+    def wakes(self, *, awake: bool) -> None: ...
+
+
+@pytest.mark.parametrize(("shadow", "guard", "announced"), [(True, None, False), (False, "the management is unreachable", False), (False, None, True)])
+def test_a_wish_is_announced_by_who_could_act_only(tmp_path: Path, shadow: bool, guard: str | None, announced: bool) -> None:
+    stage = Stage(tmp_path, policy=Policy(shadow=shadow))
+    stage.place = place = Placed()
+    stage.guard.why = guard
+
+    async def story(patrol: Patrol) -> None:
+        stage.wedge()
+        await asyncio.sleep(5)
+        assert place.able
+        assert any(place.able) == announced
+
+    tell(stage, story)
+
+
+class Noted(Service):
+    """A service whose cure keeps since when the evidence is."""
+
+    since: float = 0.0
+
+    async def ready(self, *, ours: bool, since: float) -> str | None:
+        self.since = since
+        return None
+
+
+def test_a_cure_is_told_since_when_the_evidence_is_that_confirmed(stage: Stage) -> None:
+    stage.service = service = Noted()
+    stage.journal._service = service
+    stage.cures = [service]
+
+    async def story(patrol: Patrol) -> None:
+        began = stage.wedge()
+        await asyncio.sleep(0.7)
+        assert service.begun
+        assert abs(service.since - (WALL_S + began)) < 0.01, "a start between the two failed rounds is one since"
 
     tell(stage, story)

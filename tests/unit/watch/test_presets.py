@@ -56,6 +56,8 @@ def test_what_is_harmless_or_anybodys_backend_does_not(line: str) -> None:
         f"WARN proxy/internal/proxy/reverseproxy.go:754: proxy error: request_id=1 client_ip=192.0.2.9 method=GET host=git.example path=/couldn't fetch peer state: {KEY} status=499",
         f"DEBG proxy/internal/accesslog/middleware.go:28: request: request_id=1 method=GET host=git.example path=/couldn't fetch peer state: {KEY}",
         f"ERRO [duration: 3, path: /couldn't fetch peer state: {KEY}, host: git.example] proxy/internal/accesslog/logger.go:340: Error sending access log on gRPC connection",
+        f"WARN [host: couldn't fetch peer state: {KEY}] proxy/internal/proxy/reverseproxy.go:101: no target",
+        f"WARN proxy/internal/proxy/reverseproxy.go:101: no target: method=GET host=couldn't fetch peer state: {KEY}",
     ],
 )
 def test_what_a_client_sent_does_not(line: str) -> None:

@@ -142,6 +142,13 @@ def test_a_line_at_the_very_end_of_the_record_is_still_followed() -> None:
     assert len(simulate(Policy(), with_cooldown(0), burst(1000, 1001), from_lines(burst(1000, 1001), 1000)).cures) == 1
 
 
+def test_lines_that_stand_as_one_keep_it_armed_until_the_last_of_them() -> None:
+    signs = [Sign(100.0, Kind.HIT, TEXT, TEXT, count=50, last=108.0)]
+    told = {one.kind: one.at for one in play(signs, world=from_probes(probed(400, []), signs, 0)).told}
+    assert told["arm"] == 100.0
+    assert told["disarm"] >= 118.0
+
+
 def test_a_wedge_that_begins_while_the_watch_is_armed_for_another_reason_is_seen_at_once() -> None:
     signs = burst(100, 101)
     outcome = play(signs, world=from_probes(probed(400, [(105, 300)]), signs, 0))

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from edgekeeper.config.ops import Ops, Peer
 from edgekeeper.watch.onbehalf import OnBehalf, PeerAsker
 from edgekeeper.watch.seams import Answer
-from edgekeeper.watch.siblings import PATIENCE_S, Place, Siblings
+from edgekeeper.watch.siblings import PATIENCE_S, WANTING_EVERY_S, Place, Siblings
 from edgekeeper.watch.siblingsay import Seen, SiblingView, SiblingWatch
 
 NODES = {name: Peer(address="192.0.2.1", ops="http://127.0.0.1:1") for name in ("edge-a", "edge-b", "edge-z")}  # type: ignore[call-arg]
@@ -76,7 +76,7 @@ def test_a_wish_is_announced_and_decided_by_the_next_answers() -> None:
         clock, siblings, place = grouped()
         says(siblings, clock, WELL, ago=0.1)
         assert await meanwhile(place.may(able=True), lambda: says(siblings, clock, WELL), siblings) is None
-        assert (place.told()["wants"], place.told()["yields"]) == (True, False)
+        assert (place.told()["wants"], place.told()["yields"], place.every_s) == (True, False, WANTING_EVERY_S)
         place.cures()
         clock.now += 2.0
         assert (place.told()["wants"], place.told()["curing"], place.told()["curing_s"]) == (False, True, 2.0)

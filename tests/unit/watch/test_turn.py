@@ -131,6 +131,8 @@ def test_nobody_is_waited_for_longer_than_so_whatever_it_says() -> None:
     assert ask("a", view("b", wants=True), mine=mine).allowed
     one_of_three = replace(wish(NOW - WAIT_S), blocked={"a": NOW - WAIT_S})
     assert ask("c", view("a", wants=True), view("b"), mine=one_of_three, order=("a", "b", "c")).allowed
+    newly = wish(NOW - WAIT_S - 5.0)
+    assert not ask("a", view("b", curing=True, curing_s=3.0), view("c"), mine=newly, order=("a", "b", "c")).allowed, "c had been in the way before"
     three = replace(wish(NOW - 2 * WAIT_S), blocked={"b": NOW - 1.0})
     assert ask("a", view("b", wants=True), view("c"), mine=three, order=("a", "b", "c")).allowed
 

@@ -161,3 +161,10 @@ def test_whatever_comes_in_whatever_order_is_counted_and_bounded(lines: list[tup
     for wedge in from_lines(signs, 1e4).wedges:
         assert wedge.start <= wedge.end
         assert wedge.ended[0] <= wedge.ended[1]
+
+
+def test_where_both_were_asked_the_fresh_connections_count() -> None:
+    warm = [sample(at, ok=True, conn="kept") for at in range(100, 130)]
+    fresh = [sample(at + 0.5, ok=not 110 <= at < 120, conn="fresh") for at in range(100, 130)]
+    (wedge,) = from_probes(record(*warm, *fresh), [], 0).wedges
+    assert (wedge.start, wedge.end) == (110.5, 120.5)

@@ -7,7 +7,7 @@ import asyncio
 from edgekeeper.errors import EdgekeeperError
 from edgekeeper.host import poll, secrets
 from edgekeeper.host.tls import NOBODY, Trust
-from edgekeeper.watch.asker import Inside
+from edgekeeper.watch.seams import Inside
 
 
 class HttpCure:

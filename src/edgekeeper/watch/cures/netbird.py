@@ -13,7 +13,7 @@ from urllib.parse import quote
 from edgekeeper.errors import EdgekeeperError, StepFailedError
 from edgekeeper.host import poll
 from edgekeeper.model.text import printable
-from edgekeeper.watch.asker import Inside
+from edgekeeper.watch.seams import Inside
 
 _MOST = 20
 """Clients of one proxy; it has one for each account."""

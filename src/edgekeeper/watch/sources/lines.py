@@ -30,11 +30,6 @@ class Cutter:
         """Bytes of the unfinished line that are kept."""
         return len(self._kept)
 
-    @property
-    def skipping(self) -> bool:
-        """Whether what comes next, up to the end of its line, is dropped."""
-        return self._skip
-
     def feed(self, piece: bytes) -> bytes:
         """The lines that are whole now, perhaps none."""
         if self._skip:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from edgekeeper.model.container import Container, Which
 from edgekeeper.watch.cures.docker import DockerCure, _proof
 
-BEFORE = Container("1" * 64, "mesh", "proxy:1", "running", 7, "", "2026-11-30T12:00:00.000000001Z", False, 10, "json-file", (), ())
+BEFORE = Container("1" * 64, "mesh", "proxy:1", "running", 7, "", "2026-11-30T12:00:00.000000001Z", False, 10, (), ())
 AFTER = replace(BEFORE, pid=8, started="2026-11-30T12:00:05Z")
 
 

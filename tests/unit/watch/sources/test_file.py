@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from edgekeeper.host.tail import Seen
 from edgekeeper.watch.seams import Sight
 from edgekeeper.watch.sources.file import _Following
 from edgekeeper.watch.sources.mark import Mark
@@ -82,6 +83,33 @@ def test_a_file_that_comes_later_is_read_from_its_beginning(log: Log) -> None:
     log.write("first\n")
     assert log.look() == "first\n"
     assert log.sights[1:] == [Sight(seeing=True, why=f"{log.path} is followed")]
+
+
+def test_of_a_file_behind_a_closed_door_only_what_is_written_later_counts(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+    def closed(_: Path) -> Seen:
+        raise PermissionError(13, "Permission denied")
+
+    log.write("old\n")
+    with monkeypatch.context() as patch:
+        patch.setattr("edgekeeper.watch.sources.file.seen", closed)
+        log.begin()
+        assert log.look() == ""
+        assert "Permission denied" in log.sights[-1].why
+    assert log.look() == ""
+    log.write("new\n")
+    assert log.look() == "new\n"
+
+
+def test_a_former_file_that_ends_without_the_end_of_a_line_has_that_line_too(log: Log) -> None:
+    log.write("")
+    log.begin()
+    log.look()
+    log.write("the last words")
+    log.rename("app.log", "app.log.1")
+    log.write("new\n")
+    assert log.look() == "new\n"
+    log.clock.now += 31
+    assert log.look() == "the last words\n"
 
 
 @pytest.mark.parametrize(("make", "word"), [(os.mkfifo, "a FIFO"), (os.mkdir, "a folder"), (lambda path: path.symlink_to("/dev/zero"), "a device")])

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from edgekeeper.watch.sources.entries import Line
 from edgekeeper.watch.sources.progress import REMEMBERED, Progress
 
@@ -193,3 +195,25 @@ def test_whole_seconds_are_enough() -> None:
 def test_a_line_without_a_stamp_is_given() -> None:
     progress = begun(1)
     assert progress.take([(b"", b"x\n"), (b"strange", b"y\n")], NOON + 1) == b"x\ny\n"
+
+
+def test_a_clock_that_was_set_back_hides_nothing_however_many_lines_came_before() -> None:
+    progress = begun(*(round(100 + n / 1000, 3) for n in range(3 * REMEMBERED)))
+    assert said(progress.take(lines(5, 6), NOON + 6)) == [5, 6]
+
+
+def test_what_a_lagging_stream_gave_is_known_however_much_it_was() -> None:
+    progress = begun(1)
+    reach, progress.lagging = progress.high, True
+    many = [2 + n / 1000 for n in range(3 * REMEMBERED)]
+    progress.take(lines(*many), NOON + 60)
+    progress.attach(100_000, reach=reach)
+    assert progress.take(lines(1, *many), NOON + 60) == b""
+
+
+def test_what_is_held_fills_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("edgekeeper.watch.sources.progress._HELD_BYTES", 3)
+    progress = begun(1)
+    progress.attach(100)
+    assert said(progress.take(lines(5, 6, 7, 8), NOON + 9)) == [7, 8]
+    assert said(progress.settle()) == [5, 6]

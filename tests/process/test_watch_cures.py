@@ -74,6 +74,14 @@ def test_a_restart_that_hangs_ends_with_its_deadline(systemctl: Stand) -> None:
     assert "systemd may go on with the restart" in said
 
 
+@pytest.mark.parametrize(
+    ("state", "ours", "left_alone"), [("inactive", False, True), ("inactive", True, False), ("failed", False, False), ("active", False, False)]
+)
+def test_a_unit_that_somebody_stopped_is_left_alone(systemctl: Stand, state: str, ours: bool, left_alone: bool) -> None:
+    said = asyncio.run(SystemdCure("x.service", systemctl=systemctl(f"echo {state}; exit 3")).ready(ours=ours, since=0.0))
+    assert said == ("x.service is inactive: somebody stopped it; that is no wedge, so start it yourself" if left_alone else None)
+
+
 def test_where_systemd_is_not_that_is_said() -> None:
     said = apply(SystemdCure("x", systemctl="/nonexistent/systemctl"))
     assert said is not None

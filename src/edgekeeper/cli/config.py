@@ -51,7 +51,7 @@ def init(
     except OSError as err:
         msg = f"{path} cannot be written: {err.strerror or err}; name another with --config"
         raise MissingError(msg) from err
-    say(f"{path} is written; name your members in it, then: edgekeeper check {path}")
+    say(f"{path} is written; fill in what is yours, then: edgekeeper check {path}")
 
 
 def check(

@@ -33,7 +33,7 @@ def run(
 @app.command()
 def pause(
     ctx: typer.Context,
-    name: Annotated[str, typer.Argument(help="The watch.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The watch.")],
     duration: Annotated[str | None, typer.Option("--for", metavar="DURATION", help="For so long; until `watch resume` when not said.")] = None,
     reason: Annotated[str, typer.Option("--reason", help="Why; it is told with each cure that is held back.")] = "",
 ) -> None:
@@ -59,7 +59,7 @@ def pause(
 
 
 @app.command()
-def resume(ctx: typer.Context, name: Annotated[str, typer.Argument(help="The watch.")]) -> None:
+def resume(ctx: typer.Context, name: Annotated[str, typer.Argument(metavar="NAME", help="The watch.")]) -> None:
     """End a pause: what is still wanted is cured at once."""
     from edgekeeper.cli.output import say
     from edgekeeper.watch import pause as pauses

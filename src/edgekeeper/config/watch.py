@@ -142,6 +142,14 @@ class CureStep(Section):
 
     own: ClassVar[str] = "docker"
     kinds: ClassVar[tuple[str, ...]] = ("docker", "systemd", "command", "http", "netbird_clients")
+    only: ClassVar[dict[str, tuple[str, ...]]] = {
+        "stop_timeout": ("docker",),
+        "timeout": ("systemd", "command", "http", "netbird_clients"),
+        "method": ("http",),
+        "token_file": ("http",),
+        "inside": ("http", "netbird_clients"),
+    }
+    """Which kinds of steps a key is for; with another it would be said in vain."""
 
     @model_validator(mode="before")
     @classmethod
@@ -158,9 +166,11 @@ class CureStep(Section):
         said = [name for name in self.kinds if getattr(self, name) is not None]
         if len(said) > 1:
             _only_one(said, ", ".join(self.kinds))
-        if self.stop_timeout is not None and said not in ([], ["docker"]):
-            msg = "stop_timeout is for docker"
-            raise ValueError(msg)
+        kind = said[0] if said else self.own
+        for key, kinds in self.only.items():
+            if key in self.model_fields_set and kind not in kinds:
+                msg = f"{key} is for {', '.join(kinds)}"
+                raise ValueError(msg)
         return self
 
     @property

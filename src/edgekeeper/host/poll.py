@@ -80,7 +80,6 @@ async def once(
     deadline_s: float,
     method: str = "GET",
     headers: Mapping[str, str] | None = None,
-    trust: Trust = NOBODY,
     inside: str | None = None,
     limit: int = 2**20,
 ) -> Response:
@@ -92,7 +91,7 @@ async def once(
     writer: asyncio.StreamWriter | None = None
     try:
         with _told(url, deadline_s):
-            context = client_context(trust, url) if url.startswith("https:") else None
+            context = client_context(NOBODY, url) if url.startswith("https:") else None
             request, host, port = _request(url, {**(headers or {}), "Connection": "close", **({} if method == "GET" else {"Content-Length": "0"})}, method)
             named = {"ssl": context, "server_hostname": host} if context is not None else {}
             async with asyncio.timeout(deadline_s):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Sequence
-from typing import Literal
 
 from edgekeeper.errors import EdgekeeperError, MissingError
 from edgekeeper.host import process
@@ -13,7 +12,7 @@ from edgekeeper.model.text import printable
 from edgekeeper.probe import once
 from edgekeeper.probe.target import Target
 from edgekeeper.probe.wire import unasked
-from edgekeeper.watch.combine import Reply, combined, decided, known
+from edgekeeper.watch.combine import Need, Reply, combined, decided, known
 from edgekeeper.watch.seams import Answer
 
 
@@ -30,7 +29,7 @@ class TargetsAsker:
         targets: Sequence[Target],
         *,
         command: Sequence[str] = (),
-        need: Literal["any", "all"] = "any",
+        need: Need = "any",
         timeout_s: float = 1.0,
     ) -> None:
         self._askers = [(target.url, once.Asker(target)) for target in targets]

@@ -27,7 +27,7 @@ watch:
     blind_after: 0s
     probe: "tls:/192.0.2.11"
     confirm: maybe
-    cure: [{kubernetes: {pod: x}}, {docker: a, systemd: b}, {systemd: b, stop_timeout: 1s}, {command: []}, {http: "ftp://a"}, reboot]
+    cure: [{kubernetes: {pod: x}}, {docker: a, systemd: b}, {systemd: b, stop_timeout: 1s}, {command: []}, {http: "ftp://a"}, reboot, {docker: a, timeout: 5s}, {systemd: b, inside: c}]
     proof: {every: 1ms, within: 100ms}
     budget: {burst: 0, every: 10ms, per_hour: 0, cooldown: -1s}
     guard:
@@ -67,6 +67,8 @@ edge.yaml:14:61: watch.0.cure.2: stop_timeout is for docker
 edge.yaml:14:103: watch.0.cure.3.command: the list is empty; give at least one
 edge.yaml:14:115: watch.0.cure.4.http: 'ftp://a' does not have the form http://... or https://...
 edge.yaml:14:127: watch.0.cure.5: 'reboot' is not docker, or a mapping with docker, systemd, command, http or netbird_clients
+edge.yaml:14:135: watch.0.cure.6: timeout is for systemd, command, http, netbird_clients
+edge.yaml:14:161: watch.0.cure.7: inside is for http, netbird_clients
 edge.yaml:15:20: watch.0.proof.every: '1ms' is too small; at least 50ms
 edge.yaml:15:33: watch.0.proof.within: '100ms' is too small; at least 500ms
 edge.yaml:16:21: watch.0.budget.burst: 0 is too small; at least 1

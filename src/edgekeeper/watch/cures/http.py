@@ -6,7 +6,6 @@ import asyncio
 
 from edgekeeper.errors import EdgekeeperError
 from edgekeeper.host import poll, secrets
-from edgekeeper.host.tls import NOBODY, Trust
 from edgekeeper.watch.seams import Inside
 
 
@@ -16,16 +15,13 @@ class HttpCure:
     The bearer token is read from its file at each request. Neither it nor the server's answer is told: the answer might repeat it.
     """
 
-    def __init__(
-        self, url: str, *, method: str = "POST", inside: Inside | None = None, token_file: str | None = None, deadline_s: float = 60.0, trust: Trust = NOBODY
-    ) -> None:
+    def __init__(self, url: str, *, method: str = "POST", inside: Inside | None = None, token_file: str | None = None, deadline_s: float = 60.0) -> None:
         self.name = f"{method} {url.partition('?')[0]}"
         self._url = url
         self._method = method
         self._inside = inside
         self._token_file = token_file
         self._deadline_s = deadline_s
-        self._trust = trust
 
     async def ready(self, *, ours: bool, since: float) -> str | None:  # noqa: ARG002 - as every cure is asked
         """Nothing stands in its way that could be seen before."""
@@ -37,7 +33,7 @@ class HttpCure:
             async with asyncio.timeout(self._deadline_s):
                 inside = await self._inside() if self._inside is not None else None
                 headers = {"Authorization": f"Bearer {secrets.read(self._token_file)}"} if self._token_file is not None else {}
-                answer = await poll.once(self._url, method=self._method, deadline_s=self._deadline_s, headers=headers, trust=self._trust, inside=inside)
+                answer = await poll.once(self._url, method=self._method, deadline_s=self._deadline_s, headers=headers, inside=inside)
         except TimeoutError:
             return f"{self.name} was not answered within {self._deadline_s:g} s"
         except EdgekeeperError as err:

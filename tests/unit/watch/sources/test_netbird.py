@@ -40,7 +40,7 @@ class Told:
         if env is None:
             msg = "nobody listens"
             raise MissingError(msg)
-        return Container("id", "netbird-proxy", "netbirdio/reverse-proxy:0.74.4", "running", 1, "", "", False, 10, "json-file", env, ())
+        return Container("id", "netbird-proxy", "netbirdio/reverse-proxy:0.74.4", "running", 1, "", "", False, 10, env, ())
 
 
 def follow(docker: Told, *sights: Sight, health: str | None = None) -> list[Sight]:

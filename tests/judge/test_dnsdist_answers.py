@@ -152,7 +152,7 @@ def ask_at_once(topology, names, within_s):
     def one(name):
         found[name] = ask(topology, name, within_s=within_s)
 
-    threads = [threading.Thread(target=one, args=(name,)) for name in names]
+    threads = [threading.Thread(target=one, args=(name,), daemon=True) for name in names]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -97,7 +97,7 @@ def elsewhere() -> Iterator[tuple[str, Served]]:
                 head += piece
             client.sendall(told.reply(head))
 
-    thread = threading.Thread(target=live)
+    thread = threading.Thread(target=live, daemon=True)
     thread.start()
     try:
         assert up.wait(10)

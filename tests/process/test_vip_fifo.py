@@ -136,7 +136,7 @@ def test_a_flood_of_whole_and_torn_lines_ends_in_the_truth_and_the_file_is_alway
             except (ValueError, AssertionError) as err:
                 broken.append(str(err))
 
-    watcher = threading.Thread(target=watch)
+    watcher = threading.Thread(target=watch, daemon=True)
     watcher.start()
     torn, batch = 0, b""
     for number in range(100_000):

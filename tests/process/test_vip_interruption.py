@@ -53,7 +53,7 @@ def _drain(made: Pair) -> None:
         with contextlib.suppress(EdgekeeperError, OSError):  # the supervisor dies over it
             made.ask(NODE, "drain", "dns")
 
-    threading.Thread(target=ask).start()
+    threading.Thread(target=ask, daemon=True).start()
 
 
 def _reload(made: Pair) -> None:

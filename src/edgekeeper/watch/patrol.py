@@ -13,12 +13,11 @@ from edgekeeper.host import budgets
 from edgekeeper.log import ERROR, INFO, WARNING, Event, emit
 from edgekeeper.model.budget import Budget, spend
 from edgekeeper.model.entry import Entry
-from edgekeeper.model.text import printable
 from edgekeeper.runtime import kept_alive
 from edgekeeper.watch import memory
 from edgekeeper.watch.decide import begin, decide, due
 from edgekeeper.watch.parts import Parts, Shared
-from edgekeeper.watch.record import EVENTS, entry_data
+from edgekeeper.watch.record import EVENTS, act_data, entry_data
 from edgekeeper.watch.seams import Answer, Asker, Cure, Sight, Source
 from edgekeeper.watch.state import Answered, Apply, Ask, Cured, Decision, Former, Hit, Look, Outlook, Phase, Refused, Started, State, Tick
 from edgekeeper.watch.state import Event as Happening
@@ -351,7 +350,7 @@ class Patrol:
                 "act",
                 WARNING,
                 f"{cure.name}: {why}",
-                {"state": str(self.state.phase), "step": cure.name, "line": printable(self.state.line)[:200]},
+                act_data(self.state, cure.name, [guard.note for guard in self.parts.guards]),
             )
             self._shared.alarm("wanted", None)
             failed = await self._carry_out(cure)

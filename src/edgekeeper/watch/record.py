@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from edgekeeper.log import INFO, WARNING, Event
 from edgekeeper.model.text import printable
-from edgekeeper.watch.state import Decision, Started
+from edgekeeper.watch.state import Decision, Started, State
 from edgekeeper.watch.state import Event as Happening
 
 EVENTS = {
@@ -36,3 +37,8 @@ def entry_data(decision: Decision, event: Happening, now: float) -> dict[str, An
     if decision.kind == "prove" and state.recovered is not None:
         data["recovered_s"] = [round(seconds, 3) for seconds in state.recovered]
     return data
+
+
+def act_data(state: State, step: str, guards: Sequence[str]) -> dict[str, Any]:
+    """The data of an act: the step that is applied, the line that armed the watch, and what the guards found (what they could not find out, too)."""
+    return {"state": str(state.phase), "step": step, "line": printable(state.line)[:200], "guards": [note for note in guards if note]}

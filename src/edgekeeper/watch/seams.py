@@ -79,7 +79,9 @@ class Cure(Protocol):
 
 
 class Guard(Protocol):
-    """What may forbid a cure."""
+    """What may forbid a cure. ``note`` is what it found last, in full: what it could not find out forbids nothing, and is told there."""
+
+    note: str
 
     async def forbids(self) -> str | None:
         """Why a cure must not happen now, or None; within its own deadline, never raises."""

@@ -72,6 +72,7 @@ class Service:
 @dataclass
 class Guarded:
     why: str | None = None
+    note: str = "the document says true"
 
     async def forbids(self) -> str | None:
         return self.why

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from edgekeeper.watch.record import entry_data
+from edgekeeper.watch.record import act_data, entry_data
 from edgekeeper.watch.state import Answered, Decision, Event, Phase, Started, State, Tick
 
 
@@ -27,3 +27,13 @@ def test_the_time_to_recover_stands_with_a_proof_only_and_the_line_is_fit_to_be_
     assert len(told["line"]) == 200
     assert told["line"].isprintable()
     assert "recovered_s" not in entry_data(Decision(state, "arm", "so"), Tick(), 100.0)
+
+
+def test_an_act_says_what_the_guards_found() -> None:
+    told = act_data(State(Phase.CURING, line="a line"), "docker restart web", ["", "the health document could not be read, which forbids nothing"])
+    assert told == {
+        "state": "curing",
+        "step": "docker restart web",
+        "line": "a line",
+        "guards": ["the health document could not be read, which forbids nothing"],
+    }

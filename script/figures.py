@@ -23,7 +23,7 @@ ENGINES = {"dockerd": "Docker", "keepalived": "keepalived", "haproxy": "HAProxy"
 BESIDE = {engine: f"plain {title}" for engine, title in ENGINES.items()} | {"dockerd": "the scripts of the field"}
 """What stands beside edgekeeper in the README's tables."""
 ABOUT = {
-    "dockerd": """A small proxy runs in a container of a real Docker daemon; clients open a connection for each request, ten a second. It wedges on command and writes the line that tells of it. Beside it ("plain") stand
+    "dockerd": """A small proxy runs in a container of a real Docker daemon; clients open a connection for each request, twenty a second. It wedges on command and writes the line that tells of it. Beside it ("plain") stand
 the scripts of the field: a follower that greps the log, restarts at the first line and then waits for its cooldown (600 s, or 60 s), and a URL watchdog with three rounds of 60 s. Where plain says "at
 least", its clients had no answer until the end of the run.
 """,

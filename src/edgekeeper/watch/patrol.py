@@ -17,6 +17,7 @@ from edgekeeper.runtime import kept_alive
 from edgekeeper.watch import memory
 from edgekeeper.watch.decide import begin, decide, due
 from edgekeeper.watch.parts import Parts, Shared
+from edgekeeper.watch.pulse import Pulse
 from edgekeeper.watch.record import EVENTS, act_data, entry_data
 from edgekeeper.watch.seams import Answer, Asker, Cure, Sight, Source
 from edgekeeper.watch.state import Answered, Apply, Ask, Cured, Decision, Former, Hit, Look, Outlook, Phase, Refused, Started, State, Tick
@@ -62,6 +63,7 @@ class Patrol:
         self._wake = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
         self._asking = 0
+        self._pulse = Pulse()
         self._looking = False
         self._applying: asyncio.Task[None] | None = None
         self.begun = False  # the cure that is under way was counted, and so is told and done
@@ -232,6 +234,8 @@ class Patrol:
         phase = self.state.phase
         if phase is Phase.QUIET:
             self.ours = False
+        if phase is Phase.WANTED:
+            self._pulse = Pulse()  # it is down, which is another matter
         self._remember()
         if before.phase is Phase.WANTED and phase is not Phase.CURING:
             self._shared.alarm("wanted", None)
@@ -289,6 +293,7 @@ class Patrol:
             self.answer = answer
         self._shared.alarm("probe", None if answer.known else f"the service cannot be asked: {answer.why}; that says nothing of it, and it is not cured for it")
         if answer.known:
+            self._shared.alarm("flaps", self._pulse.beat(answer.asked, well=answer.well))
             self._feed(Answered(answer.well, answer.why, answer.asked))
 
     def _look(self) -> None:

@@ -115,3 +115,21 @@ def test_a_start_of_the_service_is_known_from_its_source_and_gives_it_grace(stag
         assert len(stage.service.begun) == 1
 
     tell(stage, story)
+
+
+def test_a_service_that_answers_now_and_then_is_told_though_never_confirmed(stage: Stage) -> None:
+    async def story(patrol: Patrol) -> None:
+        for i in range(40):
+            stage.service.well = i % 2 == 0
+            await asyncio.sleep(1.0)
+        assert "now and then" in stage.alarms["flaps"]
+        assert stage.service.begun == []
+        stage.service.well = True
+        await asyncio.sleep(70)
+        assert stage.alarms == {}
+        stage.service.well = False
+        await asyncio.sleep(4)
+        assert "flaps" not in stage.alarms, "it is down, which is another matter"
+        assert len(stage.service.begun) == 1
+
+    tell(stage, story)

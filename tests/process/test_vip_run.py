@@ -226,7 +226,9 @@ def test_a_wiped_run_dir_comes_back_and_nothing_moves(both: Pairs) -> None:
         nothing_moved(made, since)
         assert load.lost == []
         assert made.family(node) == family
-        assert made.ask(node, "rebalance", "dns")[0]["ok"], "keepalived hears of its track files again"
+        made.until(
+            lambda: made.ask(node, "rebalance", "dns")[0]["ok"], "keepalived hears of its track files again", 35
+        )  # a second wave of the wipe waits its turn
         made.until(lambda: made.told(node)["dns"]["state"] == "BACKUP", "and is heard")
 
     both.each(story)

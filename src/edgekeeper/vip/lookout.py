@@ -38,7 +38,7 @@ class Lookout:
 
     def __init__(
         self, node: str, book: Book, covers: Covers, bell: Bell, folder: Path, clock: Clock, journal: Journal, alarms: Alarms,
-        *, dead: Callable[[str], bool], running: Callable[[], bool], elsewhere: Callable[[], None], doubt: Callable[[str], None], changed: Callable[[str, str, str], None], deadline_s: float,
+        *, dead: Callable[[str], bool], running: Callable[[], bool], elsewhere: Callable[[], None], doubt: Callable[[str], object], changed: Callable[[str, str, str], None], deadline_s: float,
     ) -> None:  # fmt: skip
         self._book = book
         self._node = node

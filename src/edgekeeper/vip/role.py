@@ -85,6 +85,7 @@ class VipRole:
         self.commands = Commands(self.scene, self.folder)
         self._watchers: list[asyncio.Task[None]] = []
         self._ask_at = 0.0
+        self._unheard = False
         self._strangers_at = 0.0
 
     # what the runtime calls ---------------------------------------------------------------
@@ -231,6 +232,7 @@ class VipRole:
     def _look_after_folder(self) -> None:
         """Somebody wiped run_dir: keepalived goes on, but hears nothing of its track files before it reads them anew."""
         if (self.folder / "fifo" / "vrrp.fifo").is_fifo() and (self.folder / "dumps").is_dir() and self.scene.weights.path(self.vips.vips[0].name).exists():
+            self._have_it_looked_at()
             return
         try:
             self._prepare()
@@ -240,8 +242,13 @@ class VipRole:
             self.alarms.set("folder", f"{self.folder} was removed and cannot be made anew: {err}")
             return
         self.alarms.set("folder", None)
-        if self.supervisor.state.running:
-            self.scene.doubt(f"{self.folder} was removed; a reload has keepalived look at its files anew")
+        self._unheard = True
+        self._have_it_looked_at()
+
+    def _have_it_looked_at(self) -> None:
+        """A folder that was removed twice within the pause between two reloads must not leave keepalived deaf."""
+        if self._unheard and self.supervisor.state.running:
+            self._unheard = not self.scene.doubt(f"{self.folder} was removed; a reload has keepalived look at its files anew")
 
     def _look_for_strangers(self) -> None:
         """A keepalived that somebody started beside ours would be refused at the next change only."""

@@ -51,7 +51,7 @@ class Scene:
         self.alarms = alarms
         self.running = running
         self._reload = doubt
-        self._doubt_at = 0.0
+        self._doubted: dict[str, float] = {}
         self.bell = Bell()
         self.book = Book()
         self.covers = Covers(self.folder)
@@ -144,12 +144,14 @@ class Scene:
         for task in self._events:
             task.cancel()
 
-    def doubt(self, why: str) -> None:
-        """Have keepalived reloaded because it misses something; not again within ``DOUBT_EVERY_S``, whoever asks."""
+    def doubt(self, why: str) -> bool:
+        """Have keepalived reloaded because it misses something; not again for the same reason within ``DOUBT_EVERY_S``: False, then it is to be asked later."""
         now = self.clock.monotonic()
-        if now >= self._doubt_at:
-            self._doubt_at = now + DOUBT_EVERY_S
-            self._reload(why)
+        if now < self._doubted.get(why, 0.0):
+            return False
+        self._doubted[why] = now + DOUBT_EVERY_S
+        self._reload(why)
+        return True
 
     # what others ask ----------------------------------------------------------------------
 

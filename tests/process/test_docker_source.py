@@ -308,7 +308,7 @@ def test_a_stream_that_is_silently_dead_is_noticed_and_replaced(docker: Docker, 
     muted = time.monotonic()
     told.until_written(3000)
     got = told.follower.until_got(3000, 20)
-    assert 8 < time.monotonic() - muted < 18, "12 s, on a machine that is not busy"
+    assert 1 < time.monotonic() - muted < 8, "2 s, on a machine that is not busy"
     judge(got, 1, 3000)
     way.close()
 

@@ -124,7 +124,7 @@ def _ready(made: Pair) -> None:
     made.until(made.settled, "both nodes stand")
     if made.owner() != NODE:
         made.until(lambda: made.believes_able(OTHER), f"{OTHER} has heard that {NODE} could take it")
-        assert made.ask(OTHER, "rebalance", "dns")[0]["ok"]
+        made.rebalance(OTHER, "dns")
         made.until(made.settled, f"{NODE} owns it")
     made.until(lambda: made.believes_able(NODE), f"{NODE} has heard that {OTHER} could take it")
 

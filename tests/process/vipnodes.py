@@ -162,6 +162,10 @@ class Pair:
         done = asyncio.run(control.ask(self.role(node) / "control.sock", {"do": what, "vips": list(vips), "force": False}, 30.0))["done"]
         return list(done)
 
+    def rebalance(self, node: str, vip: str) -> None:
+        """Hand a VIP to the other node, which may have let go of it a moment ago and be in FAULT for that."""
+        until(lambda: self.ask(node, "rebalance", vip)[0]["ok"], f"{node} hands {vip} over: {self.all_said()}", 10.0)
+
     # what is seen -----------------------------------------------------------------------------
 
     def status(self, node: str) -> dict[str, Any]:

@@ -293,7 +293,8 @@ class Patrol:
             self.answer = answer
         self._shared.alarm("probe", None if answer.known else f"the service cannot be asked: {answer.why}; that says nothing of it, and it is not cured for it")
         if answer.known:
-            self._shared.alarm("flaps", self._pulse.beat(answer.asked, well=answer.well))
+            if self.state.phase in {Phase.QUIET, Phase.ARMED}:
+                self._shared.alarm("flaps", self._pulse.beat(answer.asked, well=answer.well))
             self._feed(Answered(answer.well, answer.why, answer.asked))
 
     def _look(self) -> None:

@@ -131,5 +131,12 @@ def test_a_service_that_answers_now_and_then_is_told_though_never_confirmed(stag
         await asyncio.sleep(4)
         assert "flaps" not in stage.alarms, "it is down, which is another matter"
         assert len(stage.service.begun) == 1
+        stage.guard.why = "the management is unreachable"
+        await asyncio.sleep(10)
+        stage.service.well = False
+        await asyncio.sleep(30)
+        stage.service.well = True
+        await asyncio.sleep(30)
+        assert "flaps" not in stage.alarms, "it was down for a while, and is well"
 
     tell(stage, story)

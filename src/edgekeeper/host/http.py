@@ -5,19 +5,20 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ssl
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import httpx2
 
 from edgekeeper.errors import MissingError
-from edgekeeper.host.poll import Response
+from edgekeeper.host.poll import Response, told
 from edgekeeper.host.tls import NOBODY, Trust, client_context
 
 __all__ = ["Flow", "Response", "Trust", "get", "request", "stream"]
 
 _LIMIT = 8 * 2**20
+_FAILURES = (httpx2.HTTPError, httpx2.StreamError, httpx2.InvalidURL)
 _UNUSED = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 """For plain HTTP: the client would load the system's CAs at each call, 17 ms of processor (measured 2026-11-30)."""
 
@@ -49,7 +50,7 @@ async def request(
             wires.append(info["return_value"])
 
     try:
-        with _told(url, deadline_s):
+        with told(url, deadline_s, *_FAILURES):
             async with (
                 asyncio.timeout(deadline_s),  # the client's own timeout begins anew with each byte
                 _client(url, trust, uds) as client,
@@ -82,7 +83,7 @@ async def stream(url: str, *, deadline_s: float, uds: str | None = None) -> Asyn
     How long it may be silent afterwards is for the caller to judge; leaving the block ends the connection.
     """
     async with contextlib.AsyncExitStack() as stack:
-        with _told(url, deadline_s):
+        with told(url, deadline_s, *_FAILURES):
             async with asyncio.timeout(deadline_s):
                 client = await stack.enter_async_context(_client(url, NOBODY, uds))
                 response = await stack.enter_async_context(client.stream("GET", url, headers={"Accept-Encoding": "identity"}))
@@ -90,7 +91,7 @@ async def stream(url: str, *, deadline_s: float, uds: str | None = None) -> Asyn
 
 
 async def _chunks(url: str, response: httpx2.Response, deadline_s: float) -> AsyncIterator[bytes]:
-    with _told(url, deadline_s):
+    with told(url, deadline_s, *_FAILURES):
         async for chunk in response.aiter_raw():
             yield chunk
 
@@ -99,16 +100,3 @@ def _client(url: str, trust: Trust, uds: str | None) -> httpx2.AsyncClient:
     verify = client_context(trust, url) if url.startswith("https") else _UNUSED
     transport = httpx2.AsyncHTTPTransport(verify=verify, trust_env=False, uds=uds) if uds is not None else None
     return httpx2.AsyncClient(timeout=None, verify=verify, trust_env=False, transport=transport)
-
-
-@contextlib.contextmanager
-def _told(url: str, deadline_s: float) -> Iterator[None]:
-    """Turn what the library raises into the one error that says why there was no answer; its cause is what the library raised."""
-    try:
-        yield
-    except TimeoutError as err:
-        msg = f"{url} did not answer in full within {deadline_s:g} s"
-        raise MissingError(msg) from err
-    except (httpx2.HTTPError, httpx2.StreamError, httpx2.InvalidURL, OSError, ssl.SSLError) as err:
-        msg = f"{url} did not answer: {type(err).__name__} {err}".rstrip()
-        raise MissingError(msg) from err

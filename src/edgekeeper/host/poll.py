@@ -50,7 +50,7 @@ class Poll:
         """
         keep = False
         try:
-            with _told(self.url, deadline_s):
+            with told(self.url, deadline_s, ValueError):
                 context = client_context(self._trust, self.url) if self.url.startswith("https:") else None
                 request, host, port = _request(self.url, headers or {})
                 async with asyncio.timeout(deadline_s):
@@ -90,7 +90,7 @@ async def once(
     """
     writer: asyncio.StreamWriter | None = None
     try:
-        with _told(url, deadline_s):
+        with told(url, deadline_s, ValueError):
             context = client_context(NOBODY, url) if url.startswith("https:") else None
             request, host, port = _request(url, {**(headers or {}), "Connection": "close", **({} if method == "GET" else {"Content-Length": "0"})}, method)
             named = {"ssl": context, "server_hostname": host} if context is not None else {}
@@ -109,14 +109,15 @@ async def once(
 
 
 @contextlib.contextmanager
-def _told(url: str, deadline_s: float) -> Iterator[None]:
-    """Whatever goes wrong with a question, as MissingError with its reason."""
+def told(url: str, deadline_s: float, *failures: type[Exception]) -> Iterator[None]:
+    """Whatever goes wrong with a question, as MissingError with its reason; ``failures`` are what else than the network's own errors is raised for that."""
+    caught: tuple[type[Exception], ...] = (OSError, EOFError, *failures)
     try:
         yield
     except TimeoutError as err:
         msg = f"{url} did not answer in full within {deadline_s:g} s"
         raise MissingError(msg) from err
-    except (OSError, EOFError, ValueError) as err:
+    except caught as err:
         msg = f"{url} did not answer: {type(err).__name__} {err}".rstrip()
         raise MissingError(msg) from err
 

@@ -17,7 +17,25 @@ from typing import assert_never
 
 from edgekeeper.model.budget import spend
 from edgekeeper.watch.fingerprint import add
-from edgekeeper.watch.state import Answered, Apply, Ask, Cured, Decision, Event, Former, Hit, Look, Outlook, Phase, Policy, Refused, Started, State, Tick
+from edgekeeper.watch.state import (
+    Answered,
+    Apply,
+    Ask,
+    Cured,
+    Decision,
+    Event,
+    Former,
+    Hindrance,
+    Hit,
+    Look,
+    Outlook,
+    Phase,
+    Policy,
+    Refused,
+    Started,
+    State,
+    Tick,
+)
 
 CALM_S = 10.0
 """An armed watch whose probe answers well is disarmed when no line has come for so long."""
@@ -87,7 +105,7 @@ def _hit(state: State, hit: Hit, now: float, policy: Policy) -> Decision:
             f"a line came, but {policy.burst.lines} lines within {policy.burst.within_s:g} s are needed, {policy.burst.distinct} of them distinct",
         )
     state = replace(state, last_hit=now)
-    if state.phase is not Phase.QUIET:
+    if state.phase is not Phase.QUIET and (policy.confirm or state.phase is not Phase.ARMED):
         return Decision(state, "hold", f"another line while it is {state.phase}")
     if not policy.confirm and now < state.grace_until and not policy.probed:
         return Decision(state, "hold", f"a line within {policy.grace_s:g} s of the service's start does not count")
@@ -167,21 +185,27 @@ def _outlook(state: State, seen: Outlook, now: float, policy: Policy) -> Decisio
         return Decision(state, "hold", f"it is {state.phase}; nothing is to be permitted")
     if policy.probed and policy.confirm and (not state.failed or now - state.bad_asked > _fresh_s(policy)):
         return Decision(state, "hold", "no failed answer is known any more, or it is an old one; the probe is asked again")
+    held = hindrance(state, seen, now, policy)
+    if held is not None:
+        return _suppress(state, held, now)
+    if seen.turn is not None:
+        return _suppress(state, Hindrance("turn", seen.turn), now)
+    curing = replace(state, phase=Phase.CURING, since=now, until=None)  # what held it back is known until the store has said yes too
+    return Decision(curing, "act", _reason(state, now), Apply(state.step))
+
+
+def hindrance(state: State, seen: Outlook, now: float, policy: Policy) -> Hindrance | None:
+    """What of this node's own holds a wanted cure back: whoever is held back by it must not claim a turn either. None: nothing does."""
     if now < state.grace_until:
         ago = policy.grace_s - (state.grace_until - now)
-        return _suppress(state, "grace", f"the service was started {ago:.1f} s ago and has {policy.grace_s:g} s of grace", state.grace_until, now)
+        return Hindrance("grace", f"the service was started {ago:.1f} s ago and has {policy.grace_s:g} s of grace", state.grace_until)
     if seen.guard is not None:
-        return _suppress(state, "guard", seen.guard, None, now)
+        return Hindrance("guard", seen.guard)
     if state.step == 0:  # the steps that follow belong to the same cure
         spending = spend(seen.budget, seen.at)
         if not spending.allowed:
-            return _suppress(state, "budget", spending.why, now + spending.again_s, now)
-    if policy.shadow:
-        return _suppress(state, "shadow", "it would be cured now, but the watch only looks on (shadow)", None, now)
-    if seen.turn is not None:
-        return _suppress(state, "turn", seen.turn, None, now)
-    curing = replace(state, phase=Phase.CURING, since=now, until=None)  # what held it back is known until the store has said yes too
-    return Decision(curing, "act", _reason(state, now), Apply(state.step))
+            return Hindrance("budget", spending.why, now + spending.again_s)
+    return Hindrance("shadow", "it would be cured now, but the watch only looks on (shadow)") if policy.shadow else None
 
 
 def _fresh_s(policy: Policy) -> float:
@@ -196,20 +220,20 @@ def _reason(state: State, now: float) -> str:
     return f"the service has been down for {now - state.sign:.2f} s {sign}"
 
 
-def _suppress(state: State, by: str, why: str, until: float | None, now: float) -> Decision:
+def _suppress(state: State, by: Hindrance, now: float) -> Decision:
     """What holds back is told when it begins, not each time that it is looked at."""
-    pause = TURN_S if by == "turn" else LOOK_S
-    look = min(now + pause, until) if until is not None and until > now else now + pause
-    known = state.held == by
-    held = replace(state, held=by, until=until, next_look=look)
-    return Decision(held, "hold" if known else "suppress", f"not now: {why}; it stays wanted")
+    pause = TURN_S if by.kind == "turn" else LOOK_S
+    look = min(now + pause, by.until) if by.until is not None and by.until > now else now + pause
+    known = state.held == by.kind
+    held = replace(state, held=by.kind, until=by.until, next_look=look)
+    return Decision(held, "hold" if known else "suppress", f"not now: {by.why}; it stays wanted")
 
 
 def _refused(state: State, refused: Refused, now: float) -> Decision:
     if state.phase is not Phase.CURING:
         return Decision(state, "hold", f"{refused.why}; nothing was under way")
     wanted = replace(state, phase=Phase.WANTED, since=now)
-    return _suppress(wanted, "budget", refused.why, refused.until, now)
+    return _suppress(wanted, Hindrance("budget", refused.why, refused.until), now)
 
 
 def _cured(state: State, cured: Cured, now: float, policy: Policy) -> Decision:

@@ -6,20 +6,21 @@ import asyncio
 import contextlib
 import re
 from collections.abc import Coroutine
+from dataclasses import replace
 from typing import Any
 
 from edgekeeper.errors import EdgekeeperError, StepFailedError
 from edgekeeper.host import budgets
 from edgekeeper.log import ERROR, INFO, WARNING, Event, emit
-from edgekeeper.model.budget import Budget, spend
 from edgekeeper.model.entry import Entry
 from edgekeeper.runtime import kept_alive
 from edgekeeper.watch import memory
-from edgekeeper.watch.decide import begin, decide, due
+from edgekeeper.watch.decide import begin, decide, due, hindrance
 from edgekeeper.watch.parts import Parts, Shared
 from edgekeeper.watch.pulse import Pulse
 from edgekeeper.watch.record import EVENTS, act_data, entry_data
 from edgekeeper.watch.seams import Answer, Asker, Cure, Sight, Source
+from edgekeeper.watch.siblings import Place
 from edgekeeper.watch.state import Answered, Apply, Ask, Cured, Decision, Former, Hit, Look, Outlook, Phase, Refused, Started, State, Tick
 from edgekeeper.watch.state import Event as Happening
 
@@ -312,24 +313,23 @@ class Patrol:
             except EdgekeeperError as err:
                 forbidden.append(str(err))
                 found = self.parts.budget
-            turn = await self._turn(found, able=not forbidden) if self._shared.place is not None else None
+            seen = Outlook(forbidden[0] if forbidden else None, None, found, self._clock.monotonic())
+            turn = await self._turn(self._shared.place, seen) if self._shared.place is not None else None
         finally:
             self._looking = False
         # nothing is awaited between the turn and what follows from it
-        self._feed(Outlook(forbidden[0] if forbidden else None, turn, found, self._clock.monotonic()))
+        self._feed(replace(seen, turn=turn, at=self._clock.monotonic()))
 
     def _against(self) -> float:
         """Unix time of the evidence against the service: when the oldest of the rounds was asked that are needed to confirm, else of the first sign."""
         failed = self.state.failed[-self.parts.policy.failures :]
         return self._clock.wall() - (self._clock.monotonic() - (failed[0] if failed else self.state.sign))
 
-    async def _turn(self, found: Budget, *, able: bool) -> str | None:
+    async def _turn(self, place: Place, seen: Outlook) -> str | None:
         """Why another member goes first; a watch that may not act anyhow does not announce a wish, which would hold up the others."""
-        assert self._shared.place is not None  # noqa: S101 - asked for by who has seen it
-        allowed = self.state.step > 0 or spend(found, self._clock.monotonic()).allowed
-        wanted = self.state.phase is Phase.WANTED and self._clock.monotonic() >= self.state.grace_until
-        why = await self._shared.place.may(able=able and allowed and wanted and not self.parts.policy.shadow)
-        return why or (self._shared.place.outdated(self.state.bad_asked) if self.parts.policy.probed else None)
+        able = self.state.phase is Phase.WANTED and hindrance(self.state, seen, seen.at, self.parts.policy) is None
+        why = await place.may(able=able)
+        return why or (place.outdated(self.state.bad_asked) if self.parts.policy.probed else None)
 
     async def _apply(self, step: int, why: str) -> None:
         """Spend, tell, cure; in this order, so that what is cured was always counted and told before."""

@@ -84,6 +84,15 @@ class Outlook:
 
 
 @dataclass(frozen=True, slots=True)
+class Hindrance:
+    """What holds a wanted cure back: its kind (grace, guard, budget, shadow, turn), the sentence, and until when, where that is known."""
+
+    kind: str
+    why: str
+    until: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Refused:
     """The permission came to nothing after all (the shared store said no, or could not be written); ``until`` is when to try again."""
 

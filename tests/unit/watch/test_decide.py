@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.watch.watched import LINE, USUAL, World
 
-from edgekeeper.model.budget import Window, spend
-from edgekeeper.watch.decide import CALM_S, LOOK_S, begin, decide
+from edgekeeper.model.budget import Budget, Window, spend
+from edgekeeper.watch.decide import CALM_S, LOOK_S, begin, decide, hindrance
 from edgekeeper.watch.fingerprint import Burst
-from edgekeeper.watch.state import Answered, Cured, Former, Hit, Phase, Policy, Refused, Started
+from edgekeeper.watch.state import Answered, Cured, Former, Hit, Outlook, Phase, Policy, Refused, Started
 
 
 def test_a_line_arms_two_failed_rounds_confirm_and_the_cure_is_proved():
@@ -209,6 +209,16 @@ def test_confirm_none_acts_on_the_line_alone():
     assert world.kinds == ["confirm", "act"]
 
 
+def test_confirm_none_acts_on_a_line_that_comes_after_a_restart_by_somebody_else_too():
+    world = World(policy=Policy(confirm=False), guard="the management is unreachable")
+    world.feed(LINE)
+    world.feed(Started(world.now - 60))
+    assert world.state.phase is Phase.ARMED
+    world.guard = None
+    world.feed(LINE)
+    assert world.kinds[-2:] == ["confirm", "act"]
+
+
 def test_confirm_none_without_a_probe_cannot_prove_and_says_so():
     world = World(policy=Policy(confirm=False, probed=False))
     world.feed(LINE)
@@ -299,6 +309,26 @@ HAPPENS: dict[str, Callable[[World, Any], object]] = {
     "other": _other,
     "stale": lambda world, late: world.feed(Answered(late > 0, "late", world.now - abs(late))),
 }
+
+
+@pytest.mark.parametrize(
+    ("said", "kind"),
+    [
+        ({}, None),
+        ({"grace_until": 200.0}, "grace"),
+        ({"grace_until": 200.0, "guard": "away"}, "grace"),
+        ({"guard": "away", "spent": (99.0,)}, "guard"),
+        ({"spent": (99.0,)}, "budget"),
+        ({"spent": (99.0,), "step": 1}, None),
+        ({"shadow": True}, "shadow"),
+    ],
+)
+def test_what_holds_a_node_back_by_itself_is_told_apart_and_a_later_step_needs_no_budget(said, kind):
+    state = replace(begin(0.0, Policy()), phase=Phase.WANTED, grace_until=said.get("grace_until", 0.0), step=said.get("step", 0))
+    seen = Outlook(said.get("guard"), "edge-a goes first", Budget((Window(1, 60.0),), said.get("spent", ())), 100.0)
+    found = hindrance(state, seen, 100.0, Policy(shadow=said.get("shadow", False)))
+    assert (found.kind if found is not None else None) == kind
+
 
 _steps = st.one_of(
     st.tuples(st.just("wait"), st.floats(0.01, 30.0)),

@@ -57,13 +57,16 @@ class Journal(Protocol):
 
 
 class Source(Protocol):
-    """Who may answer. ``read`` returns a full snapshot or raises an EdgekeeperError."""
+    """Who may answer. ``read`` returns a full snapshot or raises an EdgekeeperError. Whoever made one closes it."""
 
     async def read(self) -> Membership:
         """The members now, all of them."""
 
     async def changed(self) -> None:
         """Return when reading again may say something new (a file changed, a period is over)."""
+
+    async def aclose(self) -> None:
+        """Let go of what it holds: connections, and what runs beside it."""
 
 
 class Engine(Protocol):

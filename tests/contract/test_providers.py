@@ -13,7 +13,8 @@ import pytest
 from edgekeeper.config.vip import Vips
 from edgekeeper.errors import EdgekeeperError, MissingError, RefusedError, UsageError
 from edgekeeper.log import Event
-from edgekeeper.vip.provider import UNREAD, Changed, Context, Owner, Provider
+from edgekeeper.vip.owner import Owner
+from edgekeeper.vip.provider import UNREAD, Changed, Context, Provider
 from edgekeeper.vip.provider_keepalived import STATE, KeepalivedProvider
 from edgekeeper.vip.provider_kube import KubeProvider
 from edgekeeper.vip.weight import TrackFile, Weight
@@ -28,10 +29,10 @@ VIPS = Vips.model_validate(
 class Cluster:
     """What a cluster would say."""
 
-    owners: dict[str, str] = field(default_factory=dict)
+    owners: dict[str, Owner] = field(default_factory=dict)
     error: EdgekeeperError | None = None
 
-    async def read(self) -> Mapping[str, str]:
+    async def read(self) -> Mapping[str, Owner]:
         """The owners by address."""
         if self.error is not None:
             raise self.error
@@ -71,7 +72,13 @@ def cluster(kind: str) -> World:
         said.error = MissingError("the API server does not answer")
 
     provider = KubeProvider(kind, VIPS.vips, said)
-    return World(provider, lambda vip: said.owners.update({addresses[vip]: NODE}), lambda vip: said.owners.pop(addresses[vip], None), fail, lambda _: 0)
+    return World(
+        provider,
+        lambda vip: said.owners.update({addresses[vip]: Owner(NODE, "it says so")}),
+        lambda vip: said.owners.pop(addresses[vip], None),
+        fail,
+        lambda _: 0,
+    )
 
 
 @pytest.fixture(params=["keepalived", "kube-vip", "metallb"])
@@ -175,7 +182,7 @@ def test_a_reader_that_waits_is_woken_and_one_that_closed_is_told_nothing(world:
 
 
 def test_without_a_way_to_ask_the_cluster_the_owner_is_unknown_and_says_so() -> None:
-    why = "only the cluster knows, and this version does not ask it; `kubectl get servicel2statuses -A` shows the node"
+    why = "only the cluster knows, and it is not asked; `kubectl get servicel2statuses -A` shows the node"
     assert asyncio.run(KubeProvider("metallb", VIPS.vips).owner("dns")) == Owner(None, why)
 
 

@@ -52,3 +52,15 @@ def test_a_reader_that_has_had_enough_ends_it_quietly() -> None:
     command = f"{sys.executable} -m edgekeeper schema | head -c 10 >/dev/null; echo ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", command], check=True, capture_output=True, text=True, timeout=30)
     assert (done.stdout, done.stderr) == ("0\n", "")
+
+
+def test_roles_that_are_asked_for_no_cluster_do_not_load_its_client() -> None:
+    code = "import sys, edgekeeper.cli.run, edgekeeper.dns.role, edgekeeper.lb.role, edgekeeper.vip.role, edgekeeper.watch.role; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, timeout=30)
+    assert not {name for name in done.stdout.split() if name.startswith(("edgekeeper.kube", "lightkube", "msgspec", "hvac"))}
+
+
+def test_a_cluster_without_its_client_says_what_to_install() -> None:
+    code = "import importlib.util; importlib.util.find_spec = lambda name: None; import edgekeeper.kube.client"
+    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True, timeout=30)
+    assert "MissingError: asking a cluster needs the Kubernetes client; install edgekeeper[kube]" in done.stderr

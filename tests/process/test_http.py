@@ -13,7 +13,7 @@ import pytest
 
 from edgekeeper.errors import MissingError
 from edgekeeper.host import http
-from edgekeeper.host.http import Response, Trust, get, request, stream
+from edgekeeper.host.http import Client, Response, Trust, get, request, stream
 from edgekeeper.lab.certs import Authority
 
 Answer = Callable[[bytes, asyncio.StreamWriter], Awaitable[None]]
@@ -199,3 +199,98 @@ def test_an_answer_without_end_is_given_as_it_comes_and_its_end_is_told(tmp_path
     assert asyncio.run(work(drip, 0.2)) == [b"one", b"two"], "the deadline is that of the head alone"
     with pytest.raises(MissingError, match=r"did not answer in full within 0\.2 s"):
         asyncio.run(work(mute, 0.2))
+
+
+def kept(seen: list[tuple[int, bytes]], *, close_after: int = 0) -> Answer:
+    """A server that keeps its connections (until it has answered so many times on one), and tells on which a request came."""
+
+    async def answer(head: bytes, writer: asyncio.StreamWriter) -> None:
+        reader: asyncio.StreamReader = writer.transport.get_protocol()._stream_reader  # type: ignore[attr-defined,union-attr]
+        count = 0
+        while True:
+            length = int(next((line.split(b":")[1] for line in head.split(b"\r\n") if line.lower().startswith(b"content-length")), b"0"))
+            seen.append((id(writer), head.split(b" ")[0] + await reader.readexactly(length)))
+            await say(b"ok")(head, writer)
+            count += 1
+            if count == close_after:
+                return
+            head = await reader.readuntil(b"\r\n\r\n")
+
+    return answer
+
+
+def test_a_client_keeps_its_connections() -> None:
+    seen: list[tuple[int, bytes]] = []
+
+    async def work() -> None:
+        async with served(kept(seen)) as port, Client(connections=2) as client:
+            for _ in range(3):
+                assert await client.request("PUT", f"http://127.0.0.1:{port}/", deadline_s=3, body=b"x") == Response(200, "ok")
+            await asyncio.gather(*(client.request("GET", f"http://127.0.0.1:{port}/", deadline_s=3) for _ in range(6)))
+
+    asyncio.run(work())
+    assert [said for _, said in seen[:3]] == [b"PUTx"] * 3
+    assert len({wire for wire, _ in seen[:3]}) == 1
+    assert len({wire for wire, _ in seen}) == 2
+
+
+def test_a_kept_connection_that_the_server_closed_is_found_out_before_anything_is_sent() -> None:
+    seen: list[tuple[int, bytes]] = []
+
+    async def work() -> None:
+        async with served(kept(seen, close_after=1)) as port, Client() as client:
+            for _ in range(3):
+                await client.request("POST", f"http://127.0.0.1:{port}/", deadline_s=3)
+                await asyncio.sleep(0.05)
+
+    asyncio.run(work())
+    assert len(seen) == 3
+
+
+def test_a_connection_that_breaks_after_the_question_is_told_and_nothing_is_asked_twice() -> None:
+    asked = 0
+
+    async def answer(_: bytes, writer: asyncio.StreamWriter) -> None:
+        nonlocal asked
+        asked += 1
+
+    async def work() -> None:
+        async with served(answer) as port, Client() as client:
+            with pytest.raises(MissingError, match="did not answer"):
+                await client.request("GET", f"http://127.0.0.1:{port}/", deadline_s=3)
+
+    asyncio.run(work())
+    assert asked == 1
+
+
+def test_a_client_has_the_deadline_and_the_limit_of_each_request() -> None:
+    async def hang(_: bytes, writer: asyncio.StreamWriter) -> None:
+        await asyncio.sleep(30)
+
+    async def work() -> None:
+        async with served(hang) as port, Client(connections=1) as client:
+            both = [client.request("GET", f"http://127.0.0.1:{port}/", deadline_s=0.3) for _ in range(2)]
+            for failed in await asyncio.gather(*both, return_exceptions=True):
+                assert "did not answer in full within 0.3 s" in str(failed)
+        async with served(say(b"x" * 1001)) as port, Client(limit=1000) as client:
+            with pytest.raises(MissingError, match="answered more than 1000 bytes"):
+                await client.request("GET", f"http://127.0.0.1:{port}/", deadline_s=3)
+
+    asyncio.run(work())
+
+
+def test_a_client_reads_a_replaced_ca_with_its_next_request(tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    ours, other = Authority(tmp_path), Authority(tmp_path / "other")
+    ca = tmp_path / "trusted"
+    ca.write_bytes(ours.ca_file.read_bytes())
+
+    async def work() -> None:
+        async with served(say(b"x"), context(ours.issue("127.0.0.1"))) as port, Client(Trust(str(ca))) as client:
+            url = f"https://127.0.0.1:{port}/"
+            assert (await client.request("GET", url, deadline_s=3)).text == "x"
+            ca.write_bytes(other.ca_file.read_bytes())
+            with pytest.raises(MissingError, match="CERTIFICATE_VERIFY_FAILED"):
+                await client.request("GET", url, deadline_s=3)
+
+    asyncio.run(work())

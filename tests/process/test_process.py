@@ -14,7 +14,7 @@ import pytest
 
 from edgekeeper.errors import MissingError, StepFailedError
 from edgekeeper.host import process as unit
-from edgekeeper.host.process import Process, marked, run, spawn, start_time
+from edgekeeper.host.process import Process, marked, reply, run, spawn, start_time
 
 STUBBORN = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('ready', flush=True); time.sleep(60)"
 POLITE = "import os, signal, time; signal.signal(signal.SIGTERM, lambda *_: os._exit(0)); print('ready', flush=True); time.sleep(60)"
@@ -70,6 +70,13 @@ def test_a_script_may_write_to_its_own_outputs_by_name() -> None:
 
 
 # find and stop ----------------------------------------------------------------------------
+
+
+def test_a_reply_is_kept_apart_from_complaints_which_may_not_flood_either():
+    done, complaints = asyncio.run(reply(["sh", "-c", 'echo "$WORD"; echo err >&2; exit 3'], 5, {**os.environ, "WORD": "out"}))
+    assert (done.code, done.output, complaints) == (3, "out\n", "err\n")
+    with pytest.raises(StepFailedError, match="wrote more than"):
+        asyncio.run(reply(["sh", "-c", "yes >&2"], 30))
 
 
 def test_it_is_known_by_pid_and_start_time_together(tmp_path: Path) -> None:

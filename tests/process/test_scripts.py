@@ -72,3 +72,51 @@ def test_engines_builds_a_damaged_prefix_again(tmp_path: Path) -> None:
     assert "debian12 is damaged or unfinished; built again" in told.stderr
     assert "the package lists of bookworm cannot be read" in told.stderr
     assert not list((tmp_path / "engines").glob(".work.*")), "a failed run leaves nothing behind"
+
+
+def fake_kube(home: Path) -> Path:
+    """A folder as script/kube-assets leaves it."""
+    folder = home / "bin"
+    folder.mkdir(parents=True)
+    for program in ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl"):
+        (folder / program).write_text(f"#!/bin/sh\necho {program} 0\n")
+        (folder / program).chmod(0o755)
+    sums = run("sh", "-c", f"cd {folder} && find . -type f -exec sha256sum {{}} +")
+    (folder / "SHA256SUMS").write_text(sums.stdout)
+    return folder
+
+
+def kube_assets(tmp_path: Path, **env: str) -> subprocess.CompletedProcess[str]:
+    mirror = "http://127.0.0.1:9/debian"
+    return run(
+        ROOT / "script" / "kube-assets",
+        EDGEKEEPER_KUBE=str(tmp_path / "kube"),
+        PATH=no_network(tmp_path),
+        EDGEKEEPER_DEBIAN_MIRROR=mirror,
+        **{"KUBEBUILDER_ASSETS": "", **env},
+    )
+
+
+def test_a_whole_kubernetes_is_kept_without_asking_the_network(tmp_path: Path) -> None:
+    fake_kube(tmp_path / "kube")
+    told = kube_assets(tmp_path)
+    assert (told.returncode, told.stdout) == (0, "kube (kept): kube-apiserver 0, etcd 0\n"), told.stderr
+
+
+def test_a_damaged_kubernetes_is_made_again_and_a_failed_run_leaves_it_as_it_was(tmp_path: Path) -> None:
+    folder = fake_kube(tmp_path / "kube")
+    (folder / "kubectl").write_text("#!/bin/sh\necho another\n")
+    told = kube_assets(tmp_path)
+    assert told.returncode == 6
+    assert "is damaged or unfinished; made again" in told.stderr
+    assert "the package lists of bookworm cannot be read" in told.stderr
+    assert (folder / "etcd").exists()
+    assert [path.name for path in (tmp_path / "kube").iterdir() if path.name != ".lock"] == ["bin"], "a failed run leaves nothing behind"
+
+
+def test_programs_that_are_named_are_taken_and_nothing_is_built(tmp_path: Path) -> None:
+    folder = fake_kube(tmp_path / "mine")
+    told = kube_assets(tmp_path, KUBEBUILDER_ASSETS=str(folder))
+    assert (told.returncode, told.stdout) == (0, f"kube ({folder}): kube-apiserver 0\n"), told.stderr
+    (folder / "etcd").unlink()
+    assert "there is no etcd" in run(ROOT / "script" / "kube-assets", KUBEBUILDER_ASSETS=str(folder)).stderr

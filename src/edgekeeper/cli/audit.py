@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from edgekeeper.doctor.examine import Examined
-    from edgekeeper.doctor.facts import HaproxyFacts, KeepalivedFacts
+    from edgekeeper.doctor.facts import HaproxyFacts, Inventory, KeepalivedFacts
     from edgekeeper.model.finding import Finding, Severity
 
     Judged = tuple[HaproxyFacts | KeepalivedFacts, Examined]
@@ -49,6 +50,9 @@ def audit(
     api_backend: Annotated[
         list[str] | None, typer.Option("--api-backend", metavar="NAME", help="A backend of kube-apiservers that its port (6443) does not tell.")
     ] = None,
+    kubeconfig: Annotated[
+        str | None, typer.Option("--kubeconfig", metavar="FILE", help="Ask this cluster too: its API servers, and how old its nodes' Leases are.")
+    ] = None,
     output: Annotated[Output, typer.Option("-o", "--output", help="text, json or sarif.")] = Output.TEXT,
     fail_on: Annotated[FailOn, typer.Option("--fail-on", help="Exit 1 when something is as bad as this, or worse.")] = FailOn.WARN,
     only: Annotated[list[str] | None, typer.Option("--only", metavar="ID", help="Only these checks; HAP means all that begin so.")] = None,
@@ -82,8 +86,10 @@ def audit(
         msg = f"{len(found)} configurations are named and one --socket; name the files of the HAProxy behind it"
         raise UsageError(msg)
     judged: list[Judged] = []
+    inventory = asyncio.run(_inventory(kubeconfig))
     for sources in found or (((),) if socket is not None else ()):
         facts = asyncio.run(collect(sources, socket=socket, api_backends=api_backend or (), clock=SystemClock()))
+        facts = replace(facts, inventory=replace(inventory, nodes=()) if judged else inventory)  # the nodes are judged once
         judged.append((facts, examine(facts, only=only or (), skip=skip or ())))
     _same_names(judged, api_backend or [])
     names = [source.name for sources in found for source in sources]
@@ -94,6 +100,22 @@ def audit(
     findings = in_order(finding for _, examined in judged for finding in examined.findings)
     _SHOW[output](names, judged, findings)
     _end(judged, findings, fail_on, nothing_read=not names)
+
+
+async def _inventory(kubeconfig: str | None) -> Inventory:
+    """What the cluster of a kubeconfig says; nothing without one."""
+    from edgekeeper.doctor.facts import Inventory
+
+    if kubeconfig is None:
+        return Inventory()
+    if not kubeconfig:
+        msg = "--kubeconfig is given without a file; nothing was judged"
+        raise UsageError(msg)
+    from edgekeeper.config.kubernetes import Kubernetes
+    from edgekeeper.doctor.collect_cluster import inventory
+    from edgekeeper.host.clock import SystemClock
+
+    return await inventory(Kubernetes.model_validate({"kubeconfig": kubeconfig}), SystemClock())
 
 
 def _end(judged: Sequence[Judged], findings: Sequence[Finding], fail_on: FailOn, *, nothing_read: bool) -> None:

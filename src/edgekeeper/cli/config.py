@@ -122,7 +122,7 @@ def _judge(loaded: Loaded, node: str) -> _Told:
     doubts = tuple(warnings(loaded.root, node))
     verdicts = asyncio.run(engine_verdicts(loaded.root, node))
     if not verdicts:
-        return _Told((valid, "no role is configured for this node; add dns:, vip:, lb: or watch:"), (), doubts)
+        return _Told((valid, "no role is configured for this node; add dns:, vip:, lb:, watch: or expose:"), (), doubts)
     refused = [f"{role}: {verdict.engine}: {verdict.refusal}; nothing was changed" for role, verdict in verdicts.items() if verdict.refusal]
     if refused:
         raise UsageError("\n".join(refused))

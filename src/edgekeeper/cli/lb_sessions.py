@@ -18,8 +18,10 @@ from edgekeeper.cli.output import Cell, Format, Tone, complain, progress, progre
 from edgekeeper.errors import EdgekeeperError, MissingError, RefusedError, StepFailedError, UsageError
 
 if TYPE_CHECKING:
+    from edgekeeper.config.root import Root
     from edgekeeper.engines.haproxy.look import Picture
     from edgekeeper.engines.haproxy.pinned import Judge, Row, Tally
+    from edgekeeper.kube.nodelease import NodeLease
     from edgekeeper.lb.free import Freed
 
 _MANY_CLIENTS = 8
@@ -57,14 +59,16 @@ def sessions(
         _self_test(binary or (root.lb.engine.binary if root is not None and root.lb is not None else "haproxy"), output)
         return
     picture, why_not = asyncio.run(find(places(socket, root), wants_sessions=free))
-    view = _View(picture, names(root), targets or [])
-    for text in (*picture.blind, *why_not):
+    leases, unseen = asyncio.run(_leases(root))
+    known = {address: lease.name for lease in leases for address in lease.addresses} | names(root)
+    view = _View(picture, known, targets or [], leases)
+    for text in (*picture.blind, *why_not, *unseen):
         complain(f"not seen: {text}")
     if free:
         _free(view, output, yes=yes)
         return
     if output is Format.JSON:
-        say_json_rows(_head(view), "sessions", (_row_json(row) for row in view.rows() if row.pinned or not pinned))
+        say_json_rows(_head(view), "sessions", (_row_json(row, view) for row in view.rows() if row.pinned or not pinned))
     else:
         _show(view, limit, only_pinned=pinned)
     if pinned and any(tally.pinned for tally in view.tallies()):
@@ -74,12 +78,13 @@ def sessions(
 class _View:
     """A picture with what the command line narrows it to."""
 
-    def __init__(self, picture: Picture, names: Mapping[str, str], targets: list[str]) -> None:
+    def __init__(self, picture: Picture, names: Mapping[str, str], targets: list[str], leases: Sequence[NodeLease] = ()) -> None:
         from edgekeeper.engines.haproxy.pinned import Judge, twins
 
         self.picture = picture
         self.judge: Judge = Judge(picture.stats, twins(picture.stats))
         self.names = names
+        self.leases = {address: lease for lease in leases for address in lease.addresses}
         self._tallies: list[Tally] | None = None
         self._targets = [] if targets == ["all"] else [_target(picture, text) for text in targets]
 
@@ -105,6 +110,32 @@ class _View:
     def named(self) -> list[tuple[str, str]]:
         """The servers that were named one by one."""
         return [(backend, server) for backend, server in self._targets if server]
+
+    def lease(self, row: Row) -> str:
+        """How old the Lease of the client's node is, and when that is fatal; "-" for a client that is no node of the cluster."""
+        from edgekeeper.kube.nodelease import NOT_READY_S, OLD_S
+
+        found = self.leases.get(row.session.source_host)
+        if found is None or found.age_s is None:
+            return "-"
+        late = found.age_s > OLD_S
+        end = f", NotReady in {NOT_READY_S - found.age_s:.0f} s" if found.ready and found.age_s < NOT_READY_S else ", Ready" if found.ready else ", NotReady"
+        return f"{found.age_s:.0f} s old{end if late else ''}"
+
+
+async def _leases(root: Root | None) -> tuple[tuple[NodeLease, ...], list[str]]:
+    """The nodes of the cluster with the ages of their Leases, where the config names one; and why they are not known."""
+    if root is None or "kubernetes" not in root.model_fields_set:
+        return (), []
+    from edgekeeper.host.clock import SystemClock
+    from edgekeeper.kube.client import connect
+    from edgekeeper.kube.nodelease import node_leases
+
+    try:
+        async with connect(root.kubernetes) as api:
+            return await node_leases(api, SystemClock(), patience_s=0.0), []
+    except EdgekeeperError as err:
+        return (), [f"the Leases of the cluster's nodes: {err}"]
 
 
 def _target(picture: Picture, text: str) -> tuple[str, str]:
@@ -135,7 +166,7 @@ def _show(view: _View, limit: int, *, only_pinned: bool) -> None:
     if listed:
         say("")
         table(
-            ("CLIENT", "ADDRESS", "SERVER", "STATUS", "AGE", "IN", "OUT", "WORKER"),
+            ("CLIENT", "ADDRESS", "SERVER", "STATUS", "AGE", "IN", "OUT", "WORKER", *(["NODE'S LEASE"] if view.leases else [])),
             [
                 (
                     row.client,
@@ -146,6 +177,7 @@ def _show(view: _View, limit: int, *, only_pinned: bool) -> None:
                     _size(row.session.bytes_in),
                     _size(row.session.bytes_out),
                     f"{row.worker} (old)" if row.old else str(row.worker),
+                    *([view.lease(row)] if view.leases else []),
                 )
                 for row in listed
             ],
@@ -318,8 +350,8 @@ def _head(view: _View) -> dict[str, Any]:
     }
 
 
-def _row_json(row: Row) -> dict[str, Any]:
-    s = row.session
+def _row_json(row: Row, view: _View) -> dict[str, Any]:
+    s, lease = row.session, view.leases.get(row.session.source_host)
     return {
         "client": s.source,
         "host": s.source_host,
@@ -335,6 +367,7 @@ def _row_json(row: Row) -> dict[str, Any]:
         "old_worker": row.old,
         "pinned": row.pinned,
         "why": row.why,
+        "node_lease_age_s": round(lease.age_s, 1) if lease is not None and lease.age_s is not None else None,
     }
 
 

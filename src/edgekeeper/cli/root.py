@@ -43,6 +43,7 @@ COMMANDS = (
     Command("vip", "edgekeeper.cli.vip", "app", "keepalived under supervision: hand-overs that lose nothing, and who holds a VIP."),
     Command("lb", "edgekeeper.cli.lb", "app", "HAProxy under supervision, and no client left on a dead server."),
     Command("watch", "edgekeeper.cli.watch", "app", "Watchdogs: a log line arms, a probe confirms, nothing suppressed is forgotten."),
+    Command("expose", "edgekeeper.cli.expose", "app", "Hosts of the cluster, published through the mesh's reverse proxy; nothing deleted on doubt."),
     Command("audit", "edgekeeper.cli.audit", "audit", "What will hurt in somebody's own configuration, with the sum in seconds; nothing is written."),
     Command("probe", "edgekeeper.cli.probe", "probe", "An outage meter for your terminal."),
     Command("drill", "edgekeeper.cli.drill", "app", "Break real engines in network namespaces and keep a promise."),

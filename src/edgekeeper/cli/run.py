@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
     Maker = Callable[[Root, Ground], Awaitable[Role]]
 
-ROLES = ("dns", "vip", "lb", "watch")
+ROLES = ("dns", "vip", "lb", "watch", "expose")
 """The sections that are roles; how each is made stands in its own folder, and is imported only when it is configured."""
 
-LISTEN = {"dns": "127.0.0.1:8084", "vip": "127.0.0.1:8085", "lb": "127.0.0.1:8086", "watch": "127.0.0.1:8087"}
+LISTEN = {"dns": "127.0.0.1:8084", "vip": "127.0.0.1:8085", "lb": "127.0.0.1:8086", "watch": "127.0.0.1:8087", "expose": "127.0.0.1:8088"}
 """Where a role that runs alone serves health, status and metrics when the config does not say."""
 
 LISTEN_TOGETHER = "127.0.0.1:8084"

@@ -47,7 +47,7 @@ dns:
     - "::1/128"
     - 192.0.2.0/24
 
-  members:                         # who answers: exactly one of static, file, dns
+  members:                         # who answers: exactly one of static, file, dns, endpointslice
     static:                        # [name=]host[:port]; port 5353 when not said
       - ns-a=192.0.2.21:5353
       - ns-b=192.0.2.22:5353
@@ -91,7 +91,7 @@ lb:
     - name: k8s-api
       kind: kube-apiserver         # or tcp, http
       listen: 192.0.2.60:6443      # may be a VIP that this node does not hold at the moment
-      members:                     # who answers: exactly one of static, file, dns
+      members:                     # who answers: exactly one of static, file, dns, endpointslice, nodes
         static:                    # [name=]host[:port]; port 6443 for kube-apiserver when not said
           - cp1=192.0.2.31
           - cp2=192.0.2.32
@@ -119,12 +119,31 @@ watch:
   # - {name: mesh-proxy, preset: netbird-proxy, docker: netbird-proxy, probe: "tls://192.0.2.11:443?sni=git.example"}
 """
 
+_EXPOSE: Final = """
+# kubernetes:                      # in a pod: its service account; else say the file
+#   kubeconfig: /etc/edgekeeper/kubeconfig
+#   servers: ["https://192.0.2.31:6443", "https://192.0.2.32:6443"]   # each by itself, so that a dead one holds nothing up
+expose:
+  owner: home                      # written into each service; two edgekeepers that share a mesh need two. Never change it
+  cluster: default
+  netbird: {url: "https://netbird.example", token_file: /etc/edgekeeper/netbird.token}   # the token of an admin; a reader's is enough for `expose plan`
+  targets:                         # where each ingress class leads; default: is for all others
+    traefik: {service: traefik/traefik}
+  service_cidr: 10.96.0.0/12       # the network of the cluster's Services
+  listen_port: 443                 # the port that the proxy itself listens on (NB_PROXY_ADDRESS), not the public one
+  # label: edgekeeper.io/public=true   # Ingress objects with it are published
+  # sources: {ingress: true, tlsroute: true, httproute: true}
+  # policy: sync                   # or upsert-only (nothing deleted), create-only (nothing changed either)
+  # prove: {addresses: ["192.0.2.11:443"]}   # where the proxy is reached from outside, for the proof after each write
+  # brake: {absent_lists: 3, grace: 5m, disabled: 10m, share: 30}
+"""
+
 _TAIL: Final = """
 # probe:                           # what `edgekeeper probe` asks when no target is named
 #   targets: ["dns://192.0.2.53/health.example?type=TXT"]
 """
 
-SECTIONS: Final = {"dns": _DNS, "vip": _VIP, "lb": _LB, "watch": _WATCH}
+SECTIONS: Final = {"dns": _DNS, "vip": _VIP, "lb": _LB, "watch": _WATCH, "expose": _EXPOSE}
 """The sections of the roles that a starter can be written for."""
 
 OPS_PORT: Final = 8084

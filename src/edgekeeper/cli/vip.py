@@ -9,7 +9,7 @@ import typer
 from edgekeeper.cli.context import settings
 from edgekeeper.cli.output import complain, say, say_block
 from edgekeeper.cli.vip_owner import owner
-from edgekeeper.errors import AbortedError
+from edgekeeper.errors import AbortedError, RefusedError
 
 app = typer.Typer(help="keepalived under supervision: hand-overs that lose nothing, and the truth about who holds a VIP.")
 app.command()(owner)
@@ -87,6 +87,10 @@ def _ask(ctx: typer.Context, what: str, vips: list[str], *, force: bool = False)
 
     root = settings(ctx).load_role("vip").root
     assert root.vip is not None  # noqa: S101 - load_role has checked it
+    if root.vip.provider != "keepalived":
+        from edgekeeper.vip.provider_kube import cannot_move
+
+        raise RefusedError(cannot_move(root.vip.provider))
     deadline = _MARGIN_S + max(1, len(vips)) * 3 * root.vip.handover
     request = {"do": what, "vips": vips, "force": force}
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,10 +14,13 @@ from edgekeeper.cli.output import Cell, Format, Tone, complain, say_json, table
 from edgekeeper.errors import EdgekeeperError, MissingError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from edgekeeper.cli.ask import Told
+    from edgekeeper.config.kubernetes import Kubernetes
     from edgekeeper.config.load import Loaded
     from edgekeeper.config.vip import Vips
-    from edgekeeper.vip.owner import Answer, Row
+    from edgekeeper.vip.owner import Answer, Owner, Row
 
 _AGAIN_S = 0.7
 """Nodes are not asked in the same instant: a VIP that moves just then has two owners, or none, for a moment. A second look tells."""
@@ -29,7 +32,7 @@ def owner(
     wire: Annotated[bool, typer.Option("--wire", help="Also ask the wire who claims each VIP (ARP, neighbour discovery; needs root).")] = False,
     output: Annotated[Format, typer.Option("-o", "--output", help="text or json.")] = Format.TEXT,
 ) -> None:
-    """Who holds each VIP: all nodes are asked what their kernel has.
+    """Who holds each VIP: all nodes are asked what their kernel has; where a cluster moves the VIPs, the cluster.
 
     Exit code 1 when a VIP has two owners or none, 6 when no node could be asked.
     """
@@ -39,7 +42,8 @@ def owner(
     loaded = chosen.load_role("vip")
     assert loaded.root.vip is not None  # noqa: S101 - load_role has checked it
     if loaded.root.vip.provider != "keepalived":
-        asyncio.run(_of_cluster(loaded.root.vip))
+        _show_cluster(loaded.root.vip, asyncio.run(_of_cluster(loaded.root.vip, loaded.root.kubernetes)), output)
+        return
     told, answers, rows = asyncio.run(_look(loaded, chosen, wire=wire))
     if all(answer.vips is None for answer in answers):
         msg = f"no node could be asked who holds the VIPs: {'; '.join(dict.fromkeys(answer.why for answer in answers))}"
@@ -58,14 +62,50 @@ def owner(
         raise typer.Exit(1)
 
 
-async def _of_cluster(vips: Vips) -> NoReturn:
-    """Why it is not told who owns the VIPs that a cluster moves: MissingError, there is no way to ask it yet."""
-    from edgekeeper.vip.provider_kube import KubeProvider
+def _show_cluster(vips: Vips, owners: Mapping[str, Owner], output: Format) -> None:
+    """The owners that a cluster names; MissingError when it names none at all, exit code 1 when it does not name all of them."""
+    unknown = [name for name, owner in owners.items() if owner.node is None]
+    if len(unknown) == len(owners):
+        msg = f"the owner of {', '.join(owners)} is unknown: {'; '.join(dict.fromkeys(owner.why for owner in owners.values()))}"
+        raise MissingError(msg)
+    if output is Format.JSON:
+        rows = [
+            {"vip": v.name, "address": v.address, "owner": (o := owners[v.name]).node, "since": o.since, "lease_age_s": _rounded(o.age_s), "why": o.why}
+            for v in vips.vips
+        ]
+        say_json({"provider": vips.provider, "vips": rows})
+    else:
+        table(
+            ["VIP", "OWNER", "SINCE", "LEASE AGE", "NOTE"],
+            [
+                [name, Cell(o.node or "unknown", Tone.GOOD if o.node else Tone.BAD), _time(o.since), "-" if o.age_s is None else f"{o.age_s:.0f} s", o.why]
+                for name, o in owners.items()
+            ],
+        )
+    if unknown:
+        raise typer.Exit(1)
 
-    provider = KubeProvider(vips.provider, vips.vips)
-    whys = dict.fromkeys([(await provider.owner(vip.name)).why for vip in vips.vips])
-    msg = f"the owner of {', '.join(vip.name for vip in vips.vips)} is unknown: {'; '.join(whys)}"
-    raise MissingError(msg)
+
+async def _of_cluster(vips: Vips, kubernetes: Kubernetes) -> Mapping[str, Owner]:
+    """What the cluster says of the owners of the VIPs that it moves."""
+    from edgekeeper.host.clock import SystemClock
+    from edgekeeper.kube.client import connect
+    from edgekeeper.vip.owner_cluster import Asked
+    from edgekeeper.vip.provider_kube import KubeProvider
+    from edgekeeper.vip.service import bare
+
+    try:
+        made = connect(kubernetes)
+    except MissingError as err:
+        msg = f"the owner of {', '.join(vip.name for vip in vips.vips)} is unknown: {err}"
+        raise MissingError(msg) from err
+    async with made as api:
+        source = Asked(api, vips.provider, [bare(vip) for vip in vips.vips], SystemClock())
+        return await KubeProvider(vips.provider, vips.vips, source).owners()
+
+
+def _rounded(seconds: float | None) -> float | None:
+    return None if seconds is None else round(seconds, 1)
 
 
 async def _look(loaded: Loaded, chosen: Settings, *, wire: bool) -> tuple[list[Told], list[Answer], tuple[Row, ...]]:

@@ -34,6 +34,7 @@ class MembersFrom(members.MembersFrom):
     """Where the members come from: exactly one source."""
 
     entry = MemberEntry
+    slice_port = "dns"
 
     static: Annotated[tuple[MemberEntry, ...], Field(strict=False)] | None = Field(None, description="The members, written here.")
 

@@ -112,6 +112,11 @@ class Service(Section):
         """The port of members that say none; 0 where they must."""
         return 6443 if self.kind == "kube-apiserver" else 0
 
+    @property
+    def slice_port(self) -> str:
+        """Name of the port of members from an EndpointSlice; empty where it is the only one."""
+        return "https" if self.kind == "kube-apiserver" else ""
+
 
 class HaproxyEngine(Section):
     """The HAProxy that runs."""

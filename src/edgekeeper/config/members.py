@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar, Generic, Literal, Self, TypeVar
 
-from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 from typing_extensions import override
 
 from edgekeeper.config.kinds import Domain, Duration, Items, Listen, Node, Path, Port, Section, check_host, check_node, split_host_port
-from edgekeeper.config.mistakes import explain
-from edgekeeper.config.yamltext import Document, dotted, read_yaml
+from edgekeeper.config.mistakes import read_listing
+from edgekeeper.config.yamltext import Document, dotted
 from edgekeeper.errors import ConfigError, Mistake
 from edgekeeper.model.backend import Member
 from edgekeeper.model.text import printable
@@ -82,29 +82,70 @@ class DnsSource(Section):
         return self
 
 
+LabelSelector = Annotated[str, Field(pattern=r"^[A-Za-z0-9]([A-Za-z0-9._/-]{0,250}[A-Za-z0-9])?(=[A-Za-z0-9._-]{0,63})?$")]
+PortName = Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")]
+
+
+class EndpointSliceSource(Section):
+    """Members from the EndpointSlices of a Service of the cluster, written NAMESPACE/SERVICE or as a mapping."""
+
+    short = "text like dns-system/resolver, or a mapping with service"
+
+    service: Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?/[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")] = Field(
+        description="The Service, as NAMESPACE/NAME. Its ready endpoints are the members; while none is ready, those that still serve."
+    )
+    port: PortName | None = Field(
+        None, description="Name of the Service's port; when not said, `dns` (dns role) or `https` (kube-apiserver), else the only port that there is."
+    )
+    fallback_port: Port | None = Field(None, description="Port of members whose slice has no port of that name; they are left out when not said.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short(cls, value: Any) -> Any:
+        return {"service": value} if isinstance(value, str) else value
+
+    @property
+    def namespace(self) -> str:
+        """The Service's namespace."""
+        return self.service.partition("/")[0]
+
+    @property
+    def name(self) -> str:
+        """The Service's name in it."""
+        return self.service.partition("/")[2]
+
+
+class NodesSource(Section):
+    """Members from the nodes of the cluster that have a label. A node that is not ready stays one: its health decides."""
+
+    label: LabelSelector = Field("node-role.kubernetes.io/control-plane", description="Label that the nodes have, as KEY or KEY=VALUE.")
+    port: Port | None = Field(None, description="Port that they answer on; the service's own default when not said.")
+    address: Literal["internal", "external"] = Field("internal", description="Which of a node's addresses: InternalIP or ExternalIP.")
+
+
 class MembersFrom(Section):
-    """Where the members come from: exactly one source. Each role says of which ``entry`` its ``static`` list is made."""
+    """Where the members come from: exactly one source. Each role says of which ``entry`` its ``static`` list is made.
+
+    ``sources`` are the keys that a role has one of; ``slice_port`` is the port's name where an EndpointSlice is asked for none.
+    """
 
     entry: ClassVar[type[BaseEntry]] = BaseEntry
+    sources: ClassVar[tuple[str, ...]] = ("static", "file", "dns", "endpointslice")
+    slice_port: ClassVar[str] = ""
 
     static: Annotated[tuple[BaseEntry, ...], Field(strict=False)] | None = Field(None, description="The members, written here.")
     file: Path | None = Field(None, description="A YAML file with `members:`, watched.")
     dns: DnsSource | None = Field(None, description="Members from DNS.")
+    endpointslice: EndpointSliceSource | None = Field(
+        None, description="Members from a Service of the cluster (see `kubernetes`), followed while edgekeeper runs."
+    )
     resolve_every: Duration = Field(5.0, ge=1, description="How often the host names of members are resolved again.")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _not_yet(cls, value: Any) -> Any:
-        if isinstance(value, dict) and "endpointslice" in value:
-            msg = "the endpointslice source is not in this version; use static, file or dns"
-            raise ValueError(msg)
-        return value
 
     @model_validator(mode="after")
     def _one(self) -> Self:
-        said = [name for name in ("static", "file", "dns") if getattr(self, name) is not None]
+        said = [name for name in self.sources if getattr(self, name) is not None]
         if len(said) != 1:
-            msg = f"give exactly one of static, file, dns ({' and '.join(said) if said else 'none'} given)"
+            msg = f"give exactly one of {', '.join(self.sources)} ({' and '.join(said) if said else 'none'} given)"
             raise ValueError(msg)
         if self.static is not None and not self.static:
             msg = "static is empty; name at least one member"
@@ -116,8 +157,12 @@ class LbMembersFrom(MembersFrom):
     """Where a service's members come from: exactly one source."""
 
     entry = LbMemberEntry
+    sources = (*MembersFrom.sources, "nodes")
 
     static: Annotated[tuple[LbMemberEntry, ...], Field(strict=False)] | None = Field(None, description="The members, written here.")
+    nodes: NodesSource | None = Field(
+        None, description="Members from the nodes of the cluster that have a label (see `kubernetes`), followed while edgekeeper runs."
+    )
 
 
 E = TypeVar("E", bound=BaseEntry)
@@ -136,21 +181,9 @@ def parse_members(text: str, file: str, entry: type[E], default_port: int = 0) -
     file, as a half-done write leaves it, is a mistake; so is a member without a port where
     ``default_port`` is 0 (there is none).
     """
-    document = read_yaml(text, file)
-    mistakes = list(document.mistakes)
-    if document.value is None:
-        mistakes.append(Mistake(1, 1, "", f"the file is empty; write members: [{entry.example}]"))
-        raise ConfigError(printable(file), tuple(mistakes))
-    if not isinstance(document.value, dict):
-        place = document.place(())
-        mistakes.append(Mistake(place.line, place.column, "", "write members: and the list below it"))
-        raise ConfigError(printable(file), tuple(mistakes))
     model: type[MembersFile[E]] = MembersFile[entry]  # type: ignore[valid-type]
-    entries: tuple[E, ...] = ()
-    try:
-        entries = model.model_validate(document.value).members
-    except ValidationError as err:
-        mistakes += explain(model, document, err)
+    document, read, mistakes = read_listing(model, text, file, "members", entry.example)
+    entries = read.members if read is not None else ()
     mistakes += _wrong_together(document, entries, default_port)
     if mistakes:
         raise ConfigError(printable(file), tuple(mistakes))

@@ -11,13 +11,13 @@ import re
 import types
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
-from edgekeeper.config.yamltext import Document, Path, dotted
-from edgekeeper.errors import Mistake
+from edgekeeper.config.yamltext import Document, Path, dotted, read_yaml
+from edgekeeper.errors import ConfigError, Mistake
 from edgekeeper.model.text import printable
 from edgekeeper.model.time import format_duration, parse_duration
 
@@ -29,6 +29,7 @@ _TYPE_ERRORS = frozenset(
     }
 )  # fmt: skip
 _LIMIT = 400
+M = TypeVar("M", bound=BaseModel)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,26 @@ def explain(model: type[BaseModel], document: Document, err: ValidationError) ->
         text = _sentence(model, document, what) if isinstance(what, _Found) else what
         out.append(Mistake(place.line, place.column, dotted(path), printable(text, _LIMIT)))
     return list(dict.fromkeys(out))
+
+
+def read_listing(model: type[M], text: str, file: str, key: str, example: str) -> tuple[Document, M | None, list[Mistake]]:
+    """A file beside the config that holds one list below ``key``: what was read (None when that is wrong), and every mistake so far.
+
+    ConfigError when it is no such file at all; an empty one, as a half-done write leaves it, is a mistake.
+    """
+    document = read_yaml(text, file)
+    mistakes = list(document.mistakes)
+    if document.value is None:
+        mistakes.append(Mistake(1, 1, "", f"the file is empty; write {key}: [{example}]"))
+        raise ConfigError(printable(file), tuple(mistakes))
+    if not isinstance(document.value, dict):
+        place = document.place(())
+        mistakes.append(Mistake(place.line, place.column, "", f"write {key}: and the list below it"))
+        raise ConfigError(printable(file), tuple(mistakes))
+    try:
+        return document, model.model_validate(document.value), mistakes
+    except ValidationError as err:
+        return document, None, mistakes + explain(model, document, err)
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
@@ -254,6 +275,15 @@ def _quiet(text: str, raw: Any, path: Path) -> str:
 
 _FORMS = {
     "^/[!-~]*$": "of a URL's path, like /healthz",
+    r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?/": "of a Service's name with its namespace, like dns-system/resolver",
+    r"^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?/[a-z0-9]": "of a pod's name with its namespace, like edge/proxy-0",
+    r"^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?/[A-Za-z0-9]": "of labels with their namespace, like edge/app=proxy",
+    r"^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?/(": "of a workload with its namespace, like edge/deployment/proxy, or statefulset, daemonset",
+    "^[a-z0-9]([a-z0-9-]{0,30}": "of a name of small letters, digits and dashes, at most 32",
+    "^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$": "of a namespace's name: small letters, digits and dashes",
+    "^[a-z0-9]([a-z0-9.-]": "of a name of small letters, digits, dots and dashes",
+    "^([a-z0-9.-]{1,253}/)?": "of a label, like edgekeeper.io/public=true",
+    "^[ -~]{1,100}$": "of a name: at most 100 plain characters",
     "^[1-5]": "of a status, like 200 or 200-399",
     "^[a-z_]": "of an account's name",
     "^[A-Za-z0-9_][A-Za-z0-9_.-]{0,14}$": "of an interface's name, like eth0",

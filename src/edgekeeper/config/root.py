@@ -11,7 +11,10 @@ from typing import Any
 from pydantic import Field, ValidationError
 
 from edgekeeper.config.dns import Dns
+from edgekeeper.config.expose import Expose
+from edgekeeper.config.exposerules import expose_rules
 from edgekeeper.config.kinds import Items, Node, Path, Section, is_address, split_host_port
+from edgekeeper.config.kubernetes import Kubernetes
 from edgekeeper.config.lb import Lb, Service
 from edgekeeper.config.ops import Ops, Peer
 from edgekeeper.config.probe import Probe
@@ -20,7 +23,7 @@ from edgekeeper.config.viprules import vip_rules
 from edgekeeper.config.watch import Watch
 from edgekeeper.config.watchrules import watch_rules
 
-RESERVED = ("kubernetes", "expose", "roll", "report", "notify")
+RESERVED = ("roll", "report", "notify")
 """Sections of the design that this version cannot carry out: saying so beats ignoring them."""
 
 
@@ -32,10 +35,12 @@ class Root(Section):
     run_dir: Path = Field("/run/edgekeeper", description="Sockets, pid and log files; may be lost at a reboot.")
     state_dir: Path = Field("/var/lib/edgekeeper", description="Generations, journal, last full memberships, budgets; must survive a reboot.")
     ops: Ops = Field(default_factory=Ops, description="Health, status and metrics.")  # type: ignore[arg-type]
+    kubernetes: Kubernetes = Field(default_factory=Kubernetes, description="How the API of the cluster is reached, for what asks it.")  # type: ignore[arg-type]
     dns: Dns | None = Field(None, description="dnsdist under supervision.")
     vip: Vips | None = Field(None, description="keepalived under supervision.")
     lb: Lb | None = Field(None, description="HAProxy under supervision.")
     watch: Items[Watch] | None = Field(None, description="Watchdogs: what is watched for wedges, and what cures it.", min_length=1)
+    expose: Expose | None = Field(None, description="Hosts of the cluster, published through the mesh's reverse proxy.")
     probe: Probe = Field(default_factory=Probe, description="The outage meter's targets.")  # type: ignore[arg-type]
 
 
@@ -68,6 +73,8 @@ def broken_rules(root: Root) -> tuple[Rule, ...]:
         out.extend(Rule(("lb", *rule.where), rule.what) for rule in _lb_rules(root.lb))
     if root.watch:
         out.extend(Rule(("watch", *where), what) for where, what in watch_rules(root.watch, root.node, root.nodes))
+    if root.expose:
+        out.extend(Rule(("expose", *where), what) for where, what in expose_rules(root.expose))
     return tuple(out)
 
 
@@ -94,7 +101,10 @@ def _dns_rules(dns: Dns) -> list[Rule]:
         out.append(Rule(("acl",), f"{everybody[0]} with the listener {public[0]} is an open resolver; narrow the acl, or say open_resolver: true"))
     members = dns.members.static or ()
     away = [m for m in members if not (is_address(m.host) and ipaddress.ip_address(m.host).is_loopback)]
-    if dns.proxy_protocol is None and (away or dns.members.static is None):
+    if dns.members.endpointslice is not None and dns.proxy_protocol in (None, "plain"):
+        why = "every pod of a cluster can reach its members, and could name them any client in a PROXY header without a secret"
+        out.append(Rule(("proxy_protocol",), f"{why}; say {{secret_file: ...}}, or off when they expect no header"))
+    elif dns.proxy_protocol is None and (away or dns.members.static is None):
         who = f"member {away[0].name or away[0].host} is not on loopback" if away else "members may not be on loopback"
         out.append(Rule(("proxy_protocol",), f"{who}; say off, plain or {{secret_file: ...}}, because a member that expects the other answers nothing"))
     for name, where in _twice([m.name for m in members if m.name]):
@@ -127,6 +137,8 @@ def _service_rules(service: Service) -> list[Rule]:
     out: list[Rule] = []
     members = service.members.static or ()
     ports = [m.port or service.default_port for m in members]
+    if service.members.nodes is not None and not (service.members.nodes.port or service.default_port):
+        out.append(Rule(("members", "nodes"), "nodes have no port of their own; say port: (only kube-apiserver has one by default, 6443)"))
     if 0 in ports:
         out.append(Rule(("members", "static", ports.index(0)), f"{members[ports.index(0)].host} has no port; only kube-apiserver has one by default (6443)"))
     for name, where in _twice([m.name for m in members if m.name]):

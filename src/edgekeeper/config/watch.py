@@ -7,12 +7,15 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from edgekeeper.config.kinds import Duration, Items, Node, Path, Section
+from edgekeeper.config.kubernetes import ObjectName
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$")]
 Unit = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.@:\\-]{0,253}$")]
 Url = Annotated[str, Field(pattern=r"^(dns|tcp|tls|https?)://[!-~]+$", max_length=2048)]
 WebUrl = Annotated[str, Field(pattern=r"^https?://[!-~]+$", max_length=2048)]
 Words = Annotated[tuple[Annotated[str, Field(pattern=r"^[^\x00]+$")], ...], Field(strict=False, min_length=1)]
+_DNS = "[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
+_DNS_NAME = r"[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?"
 Clock = Annotated[str, Field(pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9]$")]
 Day = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
 Level = Literal["trace", "debug", "info", "notice", "warning", "error", "fatal"]
@@ -122,29 +125,57 @@ def _or_names(schema: dict[str, Any]) -> None:
     schema["anyOf"] = [{"type": "array", "items": {"type": "string"}, "minItems": 2}, mapping]
 
 
+class KubernetesCure(Section):
+    """Pods to delete, or a workload to roll out again. One of ``pod``, ``label``, ``rollout``."""
+
+    pod: Annotated[str, Field(pattern=rf"^{_DNS}/{_DNS_NAME}$")] | None = Field(
+        None, description="Delete this pod, NAMESPACE/NAME; for those of a StatefulSet."
+    )
+    label: (
+        Annotated[str, Field(pattern=rf"^{_DNS}/[A-Za-z0-9][A-Za-z0-9._/-]*=[A-Za-z0-9._-]*(,[A-Za-z0-9._/-]+=[A-Za-z0-9._-]*)*$", max_length=600)] | None
+    ) = Field(None, description="Delete the pod with these labels, NAMESPACE/KEY=VALUE,...; what else there may be, `which` says.")
+    which: Literal["one", "here", "all"] = Field(
+        "one", description="one: there must be exactly one such pod; here: those on the cluster's node of this node's name; all: all of them at once."
+    )
+    rollout: Annotated[str, Field(pattern=rf"^{_DNS}/(deployment|statefulset|daemonset)/{_DNS_NAME}$")] | None = Field(
+        None, description="Restart this workload pod by pod as `kubectl rollout restart` does: NAMESPACE/deployment/NAME, or statefulset, daemonset."
+    )
+
+    @model_validator(mode="after")
+    def _one(self) -> Self:
+        _only_one([name for name in ("pod", "label", "rollout") if getattr(self, name) is not None], "pod, label, rollout")
+        if "which" in self.model_fields_set and self.label is None:
+            msg = "which is for label"
+            raise ValueError(msg)
+        return self
+
+
 class CureStep(Section):
     """One act on the service; the lightest stands first, the next is applied when it did not help."""
 
-    short = "docker, or a mapping with docker, systemd, command, http or netbird_clients"
+    short = "docker, or a mapping with docker, systemd, command, http, netbird_clients or kubernetes"
 
     docker: Container | None = Field(None, description="Restart this container; `docker` alone is the one whose log is followed.")
-    stop_timeout: Duration | None = Field(None, ge=0, le=600, description="How long the container may take to stop; its own stop timeout when not said.")
+    stop_timeout: Duration | None = Field(None, ge=0, le=600, description="How long the container or the pod may take to stop; its own time when not said.")
     systemd: Unit | None = Field(None, description="Restart this unit.")
     command: Words | None = Field(None, description="Run this program with its arguments; exit 0 is done.")
     http: WebUrl | None = Field(None, description="Send a request there; 2xx is done.")
     netbird_clients: WebUrl | None = Field(
         None, description="Restart the embedded clients of NetBird's proxy by its debug endpoint, http://127.0.0.1:8444; not yet tried against a live NetBird."
     )
+    kubernetes: KubernetesCure | None = Field(None, description="Delete pods, whose controller makes new ones, or roll out a workload again.")
     method: Literal["POST", "PUT", "DELETE", "GET"] = Field("POST", description="The request's method.")
     inside: Container | None = Field(None, description="Send an http or netbird_clients request from inside this container's network.")
     token_file: Path | None = Field(None, description="File with a bearer token for it.")
-    timeout: Duration = Field(60.0, gt=0, le=600, description="How long a systemd, command or http step may take, and each request of netbird_clients.")
+    timeout: Duration = Field(
+        60.0, gt=0, le=600, description="How long a systemd, command or http step may take, each request of netbird_clients, and new pods until they are ready."
+    )
 
     own: ClassVar[str] = "docker"
-    kinds: ClassVar[tuple[str, ...]] = ("docker", "systemd", "command", "http", "netbird_clients")
+    kinds: ClassVar[tuple[str, ...]] = ("docker", "systemd", "command", "http", "netbird_clients", "kubernetes")
     only: ClassVar[dict[str, tuple[str, ...]]] = {
-        "stop_timeout": ("docker",),
-        "timeout": ("systemd", "command", "http", "netbird_clients"),
+        "stop_timeout": ("docker", "kubernetes"),
+        "timeout": ("systemd", "command", "http", "netbird_clients", "kubernetes"),
         "method": ("http",),
         "token_file": ("http",),
         "inside": ("http", "netbird_clients"),
@@ -156,9 +187,6 @@ class CureStep(Section):
     def _short(cls, value: Any) -> Any:
         if value == cls.own:
             return {}
-        if isinstance(value, dict) and "kubernetes" in value:
-            msg = "kubernetes cures are not in this version; use docker, systemd, command or http"
-            raise ValueError(msg)
         return value
 
     @model_validator(mode="after")
@@ -171,6 +199,9 @@ class CureStep(Section):
             if key in self.model_fields_set and kind not in kinds:
                 msg = f"{key} is for {', '.join(kinds)}"
                 raise ValueError(msg)
+        if self.kubernetes is not None and self.kubernetes.rollout is not None and self.stop_timeout is not None:
+            msg = "stop_timeout is for pods that are deleted; a rollout gives its pods their own time"
+            raise ValueError(msg)
         return self
 
     @property
@@ -244,6 +275,10 @@ class Group(Section):
         json_schema_extra=_or_names,
     )
     wait: Duration = Field(15.0, ge=1, le=600, description="The longest wait for another member's proof.")
+    lease: ObjectName | None = Field(
+        None,
+        description="A Lease of the cluster (in `kubernetes.namespace`) that a member holds while it cures; while the cluster cannot be asked, the order decides.",
+    )
 
     @field_validator("members", mode="before")
     @classmethod
@@ -253,6 +288,13 @@ class Group(Section):
         if isinstance(value, dict):
             return {name: [urls] if isinstance(urls, str) else urls or () for name, urls in value.items()}
         return value
+
+    @model_validator(mode="after")
+    def _lease_of_members(self) -> Self:
+        if self.lease is not None and not self.members:
+            msg = "lease needs members: while the cluster cannot be asked, their order decides"
+            raise ValueError(msg)
+        return self
 
     @field_validator("members")
     @classmethod

@@ -29,7 +29,7 @@ class Row:
 async def compare(root: Root) -> tuple[tuple[Row, ...], tuple[str, ...]]:
     """One row a member of either side, and notes about what could not be asked."""
     assert root.dns is not None  # noqa: S101 - the command has checked it
-    found, where, more = await members(root.dns, SystemClock())
+    found, where, more = await members(root, SystemClock())
     notes = [f"the source is {where}", *more]
     held: tuple[Server, ...] | None = None
     try:

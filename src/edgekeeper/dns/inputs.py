@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from edgekeeper.config.dns import Dns
+from edgekeeper.config.kubernetes import Kubernetes
 from edgekeeper.dns import desired, drained
 from edgekeeper.dns.certificates import CertificateStore
 from edgekeeper.dns.observe import observe
@@ -39,11 +40,14 @@ CALENDAR_S = 3600.0
 class Inputs:
     """What is known right now. ``changed`` is called after anything that may matter is another than before."""
 
-    def __init__(self, dns: Dns, state: Path, clock: Clock, journal: Journal, alarms: Alarms, changed: Callable[[], None]) -> None:
+    def __init__(
+        self, dns: Dns, state: Path, clock: Clock, journal: Journal, alarms: Alarms, changed: Callable[[], None], *, cluster: Kubernetes | None = None
+    ) -> None:
         self.dns = dns
         self.follower = Follower(
             dns.members, state / MEMORY, clock, journal,
-            role="dns", alarm=alarms.set, changed=changed, beside={zone: as_members(entries) for zone, entries in dns.forward.items()},
+            role="dns", alarm=alarms.set, changed=changed, slice_port=dns.members.slice_port, cluster=cluster,
+            beside={zone: as_members(entries) for zone, entries in dns.forward.items()},
         )  # fmt: skip
         self.drained = drained.Drained()
         self.heard = desired.Heard({})

@@ -19,7 +19,7 @@ async def change(root: Root, name: str, *, drain: bool, force: bool, wait_s: flo
     """Drain or undrain a member and wait until the engine shows it; says what is so now."""
     assert root.dns is not None  # noqa: S101 - the command has checked it
     folder = Path(root.state_dir) / "dns"
-    found, _, _ = await members(root.dns, SystemClock())
+    found, _, _ = await members(root, SystemClock())
     try:
         gone = drained.read(folder).names
     except UsageError:  # damaged: this change writes it anew

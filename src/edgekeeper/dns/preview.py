@@ -24,7 +24,7 @@ async def preview(root: Root, *, ask: bool) -> Preview:
     assert root.dns is not None  # noqa: S101 - the command has checked it
     dns = root.dns
     engine = await detect(dns)
-    found, _, notes = await members(dns, SystemClock())
+    found, _, notes = await members(root, SystemClock())
     gone = drained.read(Path(root.state_dir) / "dns")
     serving, why = in_service(found, gone.names, (), forced=gone.forced)
     forward = {}

@@ -48,6 +48,7 @@ class DnsRole:
         assert root.dns is not None  # noqa: S101 - the command has checked it
         self.root = root
         self.dns = root.dns
+        self.cluster = root.kubernetes
         self.state = Path(root.state_dir) / "dns"
         self.metrics = ground.metrics
         self.journal = ground.journal
@@ -84,7 +85,7 @@ class DnsRole:
         root = accepted("dns", self.root, fresh, self.alarms, self.journal, self._unusable)
         if root is None or root.dns is None:
             return
-        self.dns = root.dns
+        self.dns, self.cluster = root.dns, root.kubernetes
         self.supervisor.actor.manner = self.dns.restart
         before = self.inputs
         self.inputs = self._new_inputs()
@@ -162,7 +163,7 @@ class DnsRole:
         inputs.remember()
         inputs.read_drained()
         inputs.read_certificate()
-        await inputs.follower.read(inputs.follower.source())
+        await inputs.follower.read_once()
         if not inputs.members:
             return
         with contextlib.suppress(EdgekeeperError):
@@ -189,7 +190,7 @@ class DnsRole:
         return False
 
     def _new_inputs(self) -> Inputs:
-        inputs = Inputs(self.dns, self.state, self.clock, self.journal, self.alarms, self.want)
+        inputs = Inputs(self.dns, self.state, self.clock, self.journal, self.alarms, self.want, cluster=self.cluster)
         inputs.flush = self._flushes.put_nowait
         return inputs
 
@@ -202,7 +203,7 @@ class DnsRole:
             inputs.remember()
             inputs.read_drained()
             inputs.read_certificate()
-            await inputs.follower.read(inputs.follower.source())
+            await inputs.follower.read_once()
             self.want(urgent=urgent)
             self._watchers += watched(
                 self.alarms,

@@ -6,7 +6,6 @@ import contextlib
 from dataclasses import dataclass
 from pathlib import Path
 
-from edgekeeper.config.dns import Dns
 from edgekeeper.config.root import Root
 from edgekeeper.dns.build import Build, detect
 from edgekeeper.engines.dnsdist.seat import Seat
@@ -59,11 +58,13 @@ async def running(root: Root) -> Running:
     return Running(found.process.pid, topology, seat, build)
 
 
-async def members(dns: Dns, clock: Clock) -> tuple[tuple[Member, ...], str, tuple[str, ...]]:
-    """What the source says now, resolved; where from; and what could not be resolved."""
-    fresh = await source_of(dns.members, clock).read()
+async def members(root: Root, clock: Clock) -> tuple[tuple[Member, ...], str, tuple[str, ...]]:
+    """What the source says now, resolved; where from; and what was left out or could not be resolved."""
+    assert root.dns is not None  # noqa: S101 - the command has checked it
+    async with contextlib.aclosing(source_of(root.dns.members, clock, slice_port=root.dns.members.slice_port, cluster=root.kubernetes)) as source:
+        fresh = await source.read()
     found, notes = await resolved(tuple(sorted(set(fresh.members))), {})
-    return found, fresh.source, notes
+    return found, fresh.source, (*fresh.notes, *notes)
 
 
 async def states(root: Root) -> dict[str, str]:

@@ -15,6 +15,7 @@ class Needs(StrEnum):
     CONFIG = "config"
     RUNTIME = "runtime"
     INVENTORY = "inventory"
+    CLUSTER = "cluster"
     VIPS = "keepalived"
 
 
@@ -45,7 +46,7 @@ class Check:
     @property
     def engine(self) -> str:
         """Whose configuration it is about."""
-        return "keepalived" if self.needs is Needs.VIPS else "haproxy"
+        return {Needs.VIPS: "keepalived", Needs.CLUSTER: "kubernetes"}.get(self.needs, "haproxy")
 
     def markdown(self) -> str:
         """The page as it is published."""
@@ -62,7 +63,8 @@ class Check:
 _LOOKS = {
     Needs.CONFIG: "the configuration",
     Needs.RUNTIME: "the running HAProxy (`--socket`)",
-    Needs.INVENTORY: "the configuration, and a cluster or an inventory",
+    Needs.INVENTORY: "the configuration, and a cluster (`--kubeconfig`) or an inventory",
+    Needs.CLUSTER: "the cluster (`--kubeconfig`)",
     Needs.VIPS: "the keepalived configurations of all hosts that are given, together",
 }
 

@@ -51,6 +51,8 @@ def examine(facts: HaproxyFacts, *, only: Collection[str] = (), skip: Collection
                 findings += check.run(facts, facts.readings[0] if facts.readings else _NOTHING)
             case Needs.INVENTORY:
                 findings += _over_readings(check, facts)
+            case Needs.CLUSTER:
+                findings += check.run(facts, _NOTHING)
             case _:
                 pass
     first = facts.readings[0] if facts.readings else _NOTHING
@@ -124,8 +126,16 @@ def _not_judged(checks: Sequence[Check], facts: HaproxyFacts) -> tuple[tuple[tup
     if runtime and facts.runtime is None:
         out.append((runtime, "they look at a running HAProxy: give --socket PATH"))
     inventory = tuple(c.id for c in checks if c.needs is Needs.INVENTORY)
-    if inventory and isinstance(facts.inventory.api_servers, Unknown) and isinstance(facts.inventory.balancers, Unknown):
-        out.append((inventory, "they compare with a cluster, which was not given"))
+    servers, balancers, nodes = facts.inventory.api_servers, facts.inventory.balancers, facts.inventory.nodes
+    if inventory and isinstance(servers, Unknown) and isinstance(balancers, Unknown):
+        out.append((inventory, f"they compare with a cluster: {servers.reason}; --kubeconfig FILE gives one"))
+    elif inventory:
+        out += [
+            ((one,), f"{unknown.reason}") for one, unknown in (("HAP009", servers), ("HAP010", balancers)) if one in inventory and isinstance(unknown, Unknown)
+        ]
+    cluster = tuple(c.id for c in checks if c.needs is Needs.CLUSTER)
+    if cluster and isinstance(nodes, Unknown):
+        out.append((cluster, f"they look at a cluster: {nodes.reason}; --kubeconfig FILE gives one"))
     if facts.readings and (names := hints(facts.readings[0], facts.api_backends)):
         out.append(((), f"{', '.join(names)} as kube-apiservers, which only the name says: --api-backend {names[0]}"))
     return tuple(out)

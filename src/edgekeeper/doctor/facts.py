@@ -30,10 +30,21 @@ class HaproxyRuntime:
 
 
 @dataclass(frozen=True, slots=True)
+class NodeFact:
+    """A node of the cluster. ``ready``: None where the cluster does not know; ``lease_age_s``: since its Lease was renewed, None without one."""
+
+    name: str
+    addresses: frozenset[str]
+    ready: bool | None
+    lease_age_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class Inventory:
-    """What only a cluster or a config of several hosts tells: the real API servers, and the load balancers in front of them."""
+    """What only a cluster or a config of several hosts tells: the real API servers, the load balancers in front of them, and the nodes."""
 
     api_servers: frozenset[str] | Unknown = Unknown("no cluster was given")
+    nodes: tuple[NodeFact, ...] | Unknown = Unknown("no cluster was given")
     balancers: tuple[str, ...] | Unknown = Unknown("no inventory was given")
     has_vip: bool = False
 

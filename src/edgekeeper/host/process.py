@@ -65,15 +65,34 @@ async def run(argv: Sequence[str], deadline_s: float, env: Mapping[str, str] | N
         os.close(sink)
 
 
-async def _ended(argv: Sequence[str], sink: int, deadline_s: float, env: Mapping[str, str] | None, source: int = subprocess.DEVNULL) -> int:
+async def reply(argv: Sequence[str], deadline_s: float, env: Mapping[str, str] | None = None) -> tuple[Finished, str]:
+    """As ``run``, with what it said as its answer apart from its complaints, which come second."""
+    sink, complaints = os.memfd_create("edgekeeper"), os.memfd_create("edgekeeper")
     try:
-        process = await asyncio.create_subprocess_exec(*argv, stdin=source, stdout=sink, stderr=subprocess.STDOUT, start_new_session=True, env=env)
+        code = await _ended(argv, sink, deadline_s, env, complaints=complaints)
+        said, complained = (os.pread(file, _OUTPUT_LIMIT, 0).decode("utf-8", "replace") for file in (sink, complaints))
+        return Finished(code, said), complained
+    finally:
+        os.close(sink)
+        os.close(complaints)
+
+
+async def _ended(
+    argv: Sequence[str],
+    sink: int,
+    deadline_s: float,
+    env: Mapping[str, str] | None,
+    source: int = subprocess.DEVNULL,
+    complaints: int = subprocess.STDOUT,
+) -> int:
+    try:
+        process = await asyncio.create_subprocess_exec(*argv, stdin=source, stdout=sink, stderr=complaints, start_new_session=True, env=env)
     except OSError as err:
         msg = f"{argv[0]} cannot be run: {err.strerror or err}"
         raise MissingError(msg) from err
     try:
         async with asyncio.timeout(deadline_s):
-            return await _bounded(process, sink, argv[0])
+            return await _bounded(process, [sink] if complaints == subprocess.STDOUT else [sink, complaints], argv[0])
     except TimeoutError:
         msg = f"{argv[0]} did not end within {deadline_s:g} s; it was killed"
         raise StepFailedError(msg) from None
@@ -86,12 +105,12 @@ async def _ended(argv: Sequence[str], sink: int, deadline_s: float, env: Mapping
                     await process.wait()
 
 
-async def _bounded(process: asyncio.subprocess.Process, sink: int, name: str) -> int:
+async def _bounded(process: asyncio.subprocess.Process, sinks: Sequence[int], name: str) -> int:
     """Its exit code; StepFailedError once it has written too much. Not by a seal or a limit of the kernel's: those would end the files that it works on too."""
     waiting = asyncio.ensure_future(process.wait())
     try:
         while not (await asyncio.wait({waiting}, timeout=_OUTPUT_LOOK_S))[0]:
-            if os.fstat(sink).st_size > _OUTPUT_MOST:
+            if any(os.fstat(sink).st_size > _OUTPUT_MOST for sink in sinks):
                 msg = f"{name} wrote more than {_OUTPUT_MOST // 2**20} MiB; it was killed"
                 raise StepFailedError(msg)
         return waiting.result()

@@ -1,20 +1,19 @@
-"""A service in a container that wedges on command, the clients that ask it, and the watchdog that is to cure it: the stage of a watch drill."""
+"""A service in a container that wedges on command, and the watchdog that is to cure it: the stage of a watch drill."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import signal
 import sys
 import time
 from pathlib import Path
 from typing import Any
 
 from edgekeeper.errors import StepFailedError
-from edgekeeper.lab import plain_watch, visits, wedge
+from edgekeeper.lab import plain_watch, wedge
 from edgekeeper.lab.actors import Actor
 from edgekeeper.lab.docker import IMAGE, Daemon, python_argv, python_mounts
-from edgekeeper.lab.product import Home, Product, command, http_get
+from edgekeeper.lab.product import Home, Product, http_get
 from edgekeeper.lab.stage import Stage
 from edgekeeper.lab.topology import FRONT
 
@@ -23,8 +22,6 @@ NAME = "mesh-proxy"
 PORT = 8443
 HEALTH = "127.0.0.1:8080"
 OPS_PORT = 8087
-EVERY_S = 0.05
-"""Between two questions of the clients: what they see is known to about a tenth of a second."""
 
 
 class Box:
@@ -114,72 +111,6 @@ class Box:
         what = "takes connections and never answers" if how.startswith("hang") else "closes its port"
         self.stage.place(now, f"{NAME} on {self.namespace} {what}, {told}")
         return now
-
-
-class Visitors:
-    """Clients that ask all the time, each question over a connection of its own: ``edgekeeper probe`` in the client's namespace."""
-
-    def __init__(self, stage: Stage, *urls: str) -> None:
-        self._stage = stage
-        self._urls = urls
-        self._file = stage.folder / "visits.jsonl"
-        self._actor: Actor | None = None
-        self.started = 0.0
-
-    async def start(self) -> None:
-        """Begin, and wait for the first answers."""
-        # A runner in the background of a shell has INT ignored, and so would they.
-        argv = [
-            "env",
-            "--default-signal=INT",
-            *command(),
-            "probe",
-            *self._urls,
-            "--every",
-            f"{EVERY_S * 1000:.0f}ms",
-            "--timeout",
-            "1s",
-            "--record",
-            str(self._file),
-        ]
-        self._actor = actor = await self._stage.spawn("client", "visitors", argv)
-
-        async def begun() -> bool:
-            actor.must_run()
-            return self._file.exists() and self._file.stat().st_size > 0
-
-        await self._stage.until("the clients have begun", begun, every=0.02)
-        self.started = time.monotonic()
-        self._stage.begins(self.started)
-        self._stage.note(f"the clients ask {1 / EVERY_S:g} times a second")
-
-    async def at(self, seconds: float) -> None:
-        """Wait until so many seconds after they began."""
-        await asyncio.sleep(max(0.0, self.started + seconds - time.monotonic()))
-
-    def now(self) -> visits.Visits:
-        """What they have seen so far; a line that is not whole yet is left out."""
-        text = self._file.read_text(encoding="utf-8")
-        return visits.read(text[: text.rfind("\n") + 1].splitlines())
-
-    async def cured(self, url: str, since: float, timeout_s: float, wedged: float | None = None) -> bool:
-        """Wait until a client is answered that asked after a moment, and after one that was not; whether that came in time."""
-
-        async def answered() -> bool:
-            return visits.answered(self.now().get(url, ()), since, wedged) is not None
-
-        with contextlib.suppress(StepFailedError):
-            await self._stage.until("the service answers again", answered, timeout_s=timeout_s, every=0.1)
-            return True
-        self._stage.note(f"not cured after {timeout_s:g} s")
-        return False
-
-    async def finish(self) -> visits.Visits:
-        """End them (what is under way is waited for); what they saw."""
-        if self._actor is not None:
-            self._actor.signal(signal.SIGINT)
-            await self._actor.wait(10.0)
-        return self.now()
 
 
 class Watchdog:

@@ -124,13 +124,21 @@ class Cluster:
         await self.stage.until(f"all {count} servers answer at {server}", more, timeout_s=timeout_s, every=0.02)
 
     async def hold(
-        self, *options: str, clients: int = 9, every: float = 0.25, fresh: float = 0.0, duration: float = 8.0, server: str = API, tls: bool = True
+        self,
+        *options: str,
+        clients: int = 9,
+        every: float = 0.25,
+        fresh: float = 0.0,
+        duration: float = 8.0,
+        server: str = API,
+        tls: bool = True,
+        ca_file: Path | None = None,
     ) -> HoldRun:
-        """Start the clients; returns once every warm one has been answered."""
+        """Start the clients; returns once every warm one has been answered. ``ca_file``: of other servers than ours."""
         self._loads += 1
         out = self.stage.folder / f"hold-{self._loads}.jsonl"
         argv = [sys.executable, "-m", "edgekeeper.lab.hold", "--server", server, "--clients", str(clients), "--every", str(every), "--fresh", str(fresh)]
-        argv += ["--ca", str(self.authority.ca_file)] if tls else []
+        argv += ["--ca", str(ca_file or self.authority.ca_file)] if tls else []
         actor = await self.stage.spawn("client", f"hold-{self._loads}", [*argv, "--duration", str(duration), "--out", str(out), *options])
 
         async def begun() -> bool:

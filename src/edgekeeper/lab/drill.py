@@ -55,4 +55,4 @@ class Drill:
     needs: tuple[str, ...] = field(default=())
     """Programs beside the engine, as ``program=debian package``."""
     engine: str = "dnsdist"
-    """Which engine stands at the edge: ``dnsdist``, ``haproxy``, ``keepalived`` or ``dockerd``; the versions of cases and promises are its."""
+    """Which engine stands at the edge: ``dnsdist``, ``haproxy``, ``keepalived``, ``dockerd``, or ``kube-apiserver`` where none does; the versions of cases and promises are its."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from edgekeeper.lab.actors import Actor
 from edgekeeper.lab.plain import Plain, config
-from edgekeeper.lab.product import Product, status_at, swap
+from edgekeeper.lab.product import Home, Product, status_at, swap
 from edgekeeper.lab.stage import MEMBER_PORT, NAMES, Stage
 from edgekeeper.lab.topology import FRONT, MEMBERS
 
@@ -67,9 +67,9 @@ class PlainEdge:
 
 
 class ProductEdge(Product):
-    """``edgekeeper dns run`` in the edge namespace, with its members in a file."""
+    """``edgekeeper dns run`` in the edge namespace, with its members in a file unless ``dns`` says otherwise; ``root`` are other sections of its config."""
 
-    def __init__(self, stage: Stage, members: int = 3, dns: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, stage: Stage, members: int = 3, dns: Mapping[str, Any] | None = None, root: Mapping[str, Any] | None = None) -> None:
         self.members_file = stage.folder / "members.yaml"
         self.dns: dict[str, Any] = {
             "listen": [f"{FRONT}:53"],
@@ -82,7 +82,7 @@ class ProductEdge(Product):
             "engine": {"binary": stage.engine.binary},
             **(dns or {}),
         }
-        super().__init__(stage, "dns", self.dns, OPS_PORT)
+        super().__init__(stage, "dns", self.dns, OPS_PORT, Home(root=root or {}))
         self.write_members(members_of(members))
 
     def write_members(self, members: tuple[tuple[str, str], ...]) -> None:

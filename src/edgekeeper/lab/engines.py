@@ -1,4 +1,4 @@
-"""Which engine a drill runs on: the host's own, or one of the prefixes that ``script/engines`` unpacks."""
+"""Which engine a drill runs on: the host's own, or one of the prefixes that ``script/engines`` unpacks; Kubernetes comes from ``script/kube-assets``."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from edgekeeper.errors import MissingError, UsageError
+from edgekeeper.lab.kube import assets
 
 SUITES = ("debian12", "debian13", "testing")
 HOST = "host"
+KUBERNETES = "kube-apiserver"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +32,10 @@ PROGRAMS = {
     "haproxy": Program("-v", re.compile(r"HAProxy version (\d+(?:\.\d+)+)")),
     "keepalived": Program("--version", re.compile(r"Keepalived v(\d+(?:\.\d+)+)")),
     "dockerd": Program("--version", re.compile(r"Docker version (\d+(?:\.\d+)+)"), "docker.io"),
+    KUBERNETES: Program("--version", re.compile(r"Kubernetes v(\d+(?:\.\d+)+)")),
 }
 """Engines by the name of their program."""
-TITLES = {"dnsdist": "dnsdist", "haproxy": "HAProxy", "keepalived": "keepalived", "dockerd": "Docker"}
+TITLES = {"dnsdist": "dnsdist", "haproxy": "HAProxy", "keepalived": "keepalived", "dockerd": "Docker", KUBERNETES: "Kubernetes"}
 """Engines as they write themselves."""
 
 
@@ -59,10 +62,12 @@ def prefix() -> Path:
 
 
 async def find(suite: str, name: str = "dnsdist") -> EngineAt:
-    """The engine of a suite, ``host`` being the one on PATH; MissingError names what installs it."""
-    if suite == HOST:
-        found = shutil.which(name)
-        if found is None:
+    """The engine of a suite, ``host`` being the one on PATH; MissingError names what installs it. There is one Kubernetes, whatever the suite."""
+    if name == KUBERNETES:
+        suite, found = "kube", str(assets() / name)
+    elif suite == HOST:
+        found = shutil.which(name) or ""
+        if not found:
             msg = f"{name} is not installed; run script/engines and choose one with --engines testing, or apt-get install {PROGRAMS[name].package or name}"
             raise MissingError(msg)
     elif suite in SUITES:

@@ -7,7 +7,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-Unit = Literal["s", "queries", "requests", "cuts", "clients", "restarts", "handshakes", "processes", "members", "errors", "moves", "VIPs"]
+Unit = Literal[
+    "s",
+    "queries",
+    "requests",
+    "cuts",
+    "clients",
+    "restarts",
+    "handshakes",
+    "processes",
+    "members",
+    "errors",
+    "moves",
+    "VIPs",
+    "objects",
+    "hosts",
+    "writes",
+    "deletes",
+]
 
 
 @dataclass(frozen=True, slots=True)

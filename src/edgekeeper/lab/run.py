@@ -72,9 +72,11 @@ async def run(picks: Sequence[tuple[Drill, tuple[Case, ...]]], options: Options,
     wanted = list(dict.fromkeys(drill.engine for drill, _ in picks))
     found = [{name: await engines.find(suite or await engines.default(name), name) for name in wanted} for suite in options.suites or ("",)]
     out: list[DrillResult] = []
-    for installed in found:
+    for number, installed in enumerate(found):
         for drill, cases in picks:
             engine = installed[drill.engine]
+            if any(other[drill.engine] == engine for other in found[:number]):
+                continue  # an engine that no suite has a version of is run once
             kept = [c for c in cases if not options.ci or (c.ci and engine.numbers >= c.ci_since)]
             results = tuple([await _case(drill, case, engine, options, say) for case in kept])
             if results:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
+from edgekeeper.config.kubernetes import Kubernetes
 from edgekeeper.config.lb import Lb
 from edgekeeper.lb.measure import Patiences
 from edgekeeper.membership.follow import Follower
@@ -17,7 +18,9 @@ from edgekeeper.ports import Clock, Journal
 class Inputs:
     """What is known right now. ``changed`` is called after the members of a service became others."""
 
-    def __init__(self, lb: Lb, state: Path, clock: Clock, journal: Journal, alarms: Alarms, changed: Callable[[], None]) -> None:
+    def __init__(
+        self, lb: Lb, state: Path, clock: Clock, journal: Journal, alarms: Alarms, changed: Callable[[], None], *, cluster: Kubernetes | None = None
+    ) -> None:
         self.lb = lb
         self.patiences = Patiences(state)
         self.followers = {
@@ -31,6 +34,8 @@ class Inputs:
                 changed=changed,
                 service=service.name,
                 default_port=service.default_port,
+                slice_port=service.slice_port,
+                cluster=cluster,
             )
             for service in lb.services
         }
@@ -44,5 +49,5 @@ class Inputs:
         """Read every source once, starting from what is remembered, and learn how quickly new services answer."""
         for follower in self.followers.values():
             follower.remember()
-        await asyncio.gather(*(follower.read(follower.source()) for follower in self.followers.values()))
+        await asyncio.gather(*(follower.read_once() for follower in self.followers.values()))
         await self.patiences.learn(self.lb.services, self.members)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import tempfile
 from pathlib import Path
 
@@ -25,9 +26,11 @@ async def preview(root: Root, *, ask: bool) -> Preview:
     notes: tuple[str, ...] = ()
     members = {}
     for service in lb.services:
-        fresh = await source_of(service.members, clock, service.default_port).read()
+        source = source_of(service.members, clock, service.default_port, slice_port=service.slice_port, cluster=root.kubernetes)
+        async with contextlib.aclosing(source):
+            fresh = await source.read()
         members[service.name], more = await resolved(fresh.members, {})
-        notes += more
+        notes += (*fresh.notes, *more)
     topology = build(lb, members, Patiences(Path(root.state_dir) / "lb").timeouts)
     engine = await detect(lb, Path(root.run_dir) / "lb")
     files = engine.engine.files(topology, seat.make(str(Path(root.run_dir) / "lb"), "preview"))

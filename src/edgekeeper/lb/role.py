@@ -49,6 +49,7 @@ class LbRole:
         assert root.lb is not None  # noqa: S101 - the command has checked it
         self.root = root
         self.lb = root.lb
+        self.cluster = root.kubernetes
         self.state = Path(root.state_dir) / "lb"
         self.clock = ground.clock
         self.journal = ground.journal
@@ -87,7 +88,7 @@ class LbRole:
         if root is None or root.lb is None:
             return
         gone = {service.name for service in self.lb.services} - {service.name for service in root.lb.services}
-        self.lb = root.lb
+        self.lb, self.cluster = root.lb, root.kubernetes
         self.inputs = self._new_inputs()
         self._start_watchers(urgent=True)
         for name in desired.stale(self.alarms.raised, gone):
@@ -133,7 +134,7 @@ class LbRole:
         return build(lb, inputs.members, inputs.patiences.timeouts)
 
     def _new_inputs(self) -> Inputs:
-        return Inputs(self.lb, self.state, self.clock, self.journal, self.alarms, self.want)
+        return Inputs(self.lb, self.state, self.clock, self.journal, self.alarms, self.want, cluster=self.cluster)
 
     def _start_watchers(self, *, urgent: bool = False) -> None:
         for task in self._watchers:

@@ -86,6 +86,9 @@ class DnsSource:
         """When the period is over."""
         await asyncio.sleep(self._wanted.every)
 
+    async def aclose(self) -> None:
+        """It holds nothing between two questions."""
+
 
 def _node(target: str) -> str:
     """The first label as a node's name; empty where it cannot be one (names of DNS may hold anything)."""

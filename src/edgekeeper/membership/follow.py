@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from edgekeeper.config.kubernetes import Kubernetes
 from edgekeeper.config.members import MembersFrom
 from edgekeeper.errors import EdgekeeperError
 from edgekeeper.host.files import read_text, write_text
@@ -35,7 +36,8 @@ class Follower:
     ``memory`` is the file that keeps the last full set over restarts; ``alarm`` raises one by its name
     (None clears it), ``changed`` is called after the members became others. ``beside`` are members that
     the config writes elsewhere and whose host names are followed along, by a key of the caller's.
-    ``default_port`` counts where an entry says none.
+    ``default_port`` counts where an entry says none, ``slice_port`` is the port's name where an EndpointSlice
+    is asked for none, and ``cluster`` is how a source in a cluster is reached.
     """
 
     def __init__(
@@ -50,6 +52,8 @@ class Follower:
         changed: Callable[[], None],
         service: str = "",
         default_port: int = 0,
+        slice_port: str = "",
+        cluster: Kubernetes | None = None,
         beside: Mapping[str, tuple[Member, ...]] | None = None,
     ) -> None:
         self.members: tuple[Member, ...] = ()
@@ -65,6 +69,8 @@ class Follower:
         self._alarm = alarm
         self._changed = changed
         self._default_port = default_port
+        self._slice_port = slice_port
+        self._cluster = cluster
         self._aside = dict(beside or {})
         self._holding: Holding | None = None
         self._names: dict[str, tuple[str, ...]] = {}
@@ -72,7 +78,7 @@ class Follower:
 
     def source(self) -> Source:
         """The one source that the config names."""
-        return source_of(self._wanted, self._clock, self._default_port)
+        return source_of(self._wanted, self._clock, self._default_port, slice_port=self._slice_port, cluster=self._cluster)
 
     def remember(self) -> None:
         """Start from what an earlier run knew last, so that an empty source is noticed, and one that is away loses nobody."""
@@ -81,6 +87,11 @@ class Follower:
             raw = tuple(_from_row(row) for row in record["members"])
             self._names = {str(name): tuple(str(a) for a in found) for name, found in record["names"].items()}
             self._raw = raw
+
+    async def read_once(self) -> None:
+        """Read the source once, through a reader that is closed again."""
+        async with contextlib.aclosing(self.source()) as source:
+            await self.read(source)
 
     async def read(self, source: Source) -> None:
         """Read the source once, choose, resolve, and keep the result."""
@@ -105,6 +116,7 @@ class Follower:
         news = chosen.decision != "none" and (chosen.decision == "act" or chosen.why != self.why)
         self.why = chosen.why
         self._raise("membership", chosen.why if chosen.decision in ("suppress", "hold") else None)
+        self._raise("source", "; ".join(fresh.notes) or None)
         if news:
             event = _NEWS[chosen.decision]
             if self._raw or chosen.decision != "act":
@@ -132,11 +144,11 @@ class Follower:
 
     async def follow(self) -> None:
         """Follow the source for ever."""
-        source = self.source()
-        await self.read(source)
-        while True:
-            await self._due(source)
+        async with contextlib.aclosing(self.source()) as source:
             await self.read(source)
+            while True:
+                await self._due(source)
+                await self.read(source)
 
     async def _due(self, source: Source) -> None:
         """When the source may say something new, or a loss that it told has waited long enough for its confirmation."""

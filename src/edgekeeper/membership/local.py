@@ -33,6 +33,9 @@ class StaticSource:
         """Never: a changed config is read again by the role."""
         await asyncio.Event().wait()
 
+    async def aclose(self) -> None:
+        """It holds nothing."""
+
 
 class FileSource:
     """The members in a YAML file, read again when it changes."""
@@ -52,3 +55,6 @@ class FileSource:
     async def changed(self) -> None:
         """When the file was replaced or written."""
         await anext(self._changes)
+
+    async def aclose(self) -> None:
+        """The watch ends with its last reader."""

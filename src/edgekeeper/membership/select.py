@@ -12,10 +12,11 @@ HOLD_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """A loss that waits for confirmation, and since when (monotonic seconds)."""
+    """A loss that waits for confirmation, since when (monotonic seconds), and who was there before it."""
 
     members: tuple[Member, ...]
     since: float
+    before: tuple[Member, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,23 +30,28 @@ class Selected:
 
 
 def select(current: tuple[Member, ...], fresh: Membership, holding: Holding | None, now: float) -> Selected:
-    """Decide between the members in force and a fresh full snapshot."""
+    """Decide between the members in force and a fresh full snapshot.
+
+    While a loss is held, whoever is new serves already beside those that may be lost: where everybody is replaced at
+    once (a Deployment of strategy Recreate, say), the lost are dead, and waiting would leave nobody.
+    """
     members = tuple(sorted(set(fresh.members)))
     if not members:
         kept = f"the last full set of {len(current)} stays" if current else "there is none to keep"
-        return Selected(current, None, "suppress", f"{fresh.source} names no members; {kept}")
+        told = f" ({'; '.join(fresh.notes)})" if fresh.notes else ""
+        return Selected(current, None, "suppress", f"{fresh.source} names no members{told}; {kept}")
     if members == current:
         return Selected(current, None, "none", f"{fresh.source} says the same {len(current)} members")
-    there = {_who(m) for m in members}
-    lost = [m for m in current if _who(m) not in there]
-    if not fresh.by_person and len(lost) >= 2 and len(lost) * 2 > len(current):
+    before = holding.before if holding is not None else current
+    lost = _lost(before, members)
+    if not fresh.by_person and len(lost) >= 2 and len(lost) * 2 > len(before):
         if holding is None or holding.members != members:
             # A view that keeps changing is not confirmed, but it cannot hold for ever either.
             since = holding.since if holding is not None else now
             if now - since < HOLD_S:
-                why = f"{fresh.source} lost {len(lost)} of {len(current)} members at once; held until it says so again, {HOLD_S:g} s at most"
-                return Selected(current, Holding(members, since), "hold", why)
-        why = f"{fresh.source} confirmed the loss of {len(lost)} of {len(current)} members"
+                why = f"{fresh.source} lost {len(lost)} of {len(before)} members at once; held until it says so again, {HOLD_S:g} s at most"
+                return Selected(tuple(sorted({*members, *lost})), Holding(members, since, before), "hold", why)
+        why = f"{fresh.source} confirmed the loss of {len(lost)} of {len(before)} members"
         return Selected(members, None, "act", why)
     return Selected(members, None, "act", _difference(current, members, fresh.source))
 
@@ -53,6 +59,12 @@ def select(current: tuple[Member, ...], fresh: Membership, holding: Holding | No
 def hold_left(holding: Holding, now: float) -> float:
     """Seconds until the loss counts without another confirmation: by then the source must be read again."""
     return max(0.0, holding.since + HOLD_S - now)
+
+
+def _lost(before: tuple[Member, ...], members: tuple[Member, ...]) -> list[Member]:
+    """Those of before that are gone; one that has moved or was renamed is not: its name, or its address, is another one's now."""
+    names, places = {m.name for m in members if m.name}, {(m.host, m.port) for m in members}
+    return [m for m in before if m.name not in names and (m.host, m.port) not in places]
 
 
 def _difference(current: tuple[Member, ...], members: tuple[Member, ...], source: str) -> str:

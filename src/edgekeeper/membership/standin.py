@@ -20,8 +20,11 @@ async def members(source: MembersFrom, where: str, doubts: list[str], default_po
         if Path(source.file).exists():
             return (await FileSource(source.file, SystemClock(), source.entry, default_port).read()).members
         doubts.append(f"{where}.file: {source.file} is not on this machine; its members are not judged here")
-    else:
+    elif source.dns is not None:
         doubts.append(f"{where}.dns: members from DNS are not asked for by a check; they are not judged here")
+    else:
+        key = "endpointslice" if source.endpointslice is not None else "nodes"
+        doubts.append(f"{where}.{key}: the cluster is not asked by a check; its members are not judged here")
     return (Member("stand-in", "stand-in", default_port or 53),)
 
 

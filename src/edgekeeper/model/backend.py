@@ -39,9 +39,11 @@ class Membership:
 
     ``source`` says where it came from, in words; ``at`` is the wall clock in seconds when it was
     read; ``by_person`` tells a file or config that a person edited from an API's or DNS's view.
+    ``notes`` are sentences about what the source names and no member was made of.
     """
 
     members: tuple[Member, ...]
     source: str
     at: float
     by_person: bool = True
+    notes: tuple[str, ...] = ()

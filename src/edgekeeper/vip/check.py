@@ -48,7 +48,12 @@ async def verdict(root: Root, node: str) -> EngineVerdict:
     assert vips is not None  # noqa: S101 - the caller has checked it
     if vips.provider != "keepalived":
         return EngineVerdict(
-            "", None, (f"vip: {vips.provider} moves the VIPs; nothing is rendered for this node, `edgekeeper vip render` prints what its Service needs",), ()
+            "",
+            None,
+            (
+                f"vip: {vips.provider} moves the VIPs; nothing is rendered for this node, `edgekeeper vip render` prints what its Service needs, `vip run` looks on",
+            ),
+            (),
         )
     doubts: list[str] = []
     with tempfile.TemporaryDirectory(prefix="edgekeeper-check-") as folder:

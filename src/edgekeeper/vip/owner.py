@@ -7,7 +7,7 @@ and what counts is the address on the interface, as each node's kernel has it, n
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from edgekeeper.vip.peersay import PeerVip
@@ -19,6 +19,19 @@ class Count(StrEnum):
     ONE = "one"
     TWO = "two"
     NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """Who owns a VIP: a node, or None when that is not known. ``since`` is Unix time, None where it is not told.
+
+    ``age_s`` is how old the evidence is that others keep fresh (a Lease's last renewal), None where there is none such.
+    """
+
+    node: str | None
+    why: str
+    since: float | None = None
+    age_s: float | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,19 +14,11 @@ from typing import Final, Protocol, Self
 from edgekeeper.errors import RefusedError, UsageError
 from edgekeeper.log import WARNING, Event, emit
 from edgekeeper.model.text import printable
+from edgekeeper.vip.owner import Owner
 from edgekeeper.vip.weight import Weight
 
 UNREAD: Final = 64
 """So many changes wait for a subscriber; the oldest goes when one more comes. More than the moves of 20 VIPs in a hand-over of them all."""
-
-
-@dataclass(frozen=True, slots=True)
-class Owner:
-    """Who owns a VIP: a node, or None when that is not known. ``since`` is Unix time, None where it is not told."""
-
-    node: str | None
-    why: str
-    since: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

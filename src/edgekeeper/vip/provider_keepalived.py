@@ -12,7 +12,8 @@ from pathlib import Path
 from edgekeeper.errors import EdgekeeperError
 from edgekeeper.host.files import read_text
 from edgekeeper.vip import provider, said
-from edgekeeper.vip.provider import NORMAL, Context, Feed, Owner, Subscription
+from edgekeeper.vip.owner import Owner
+from edgekeeper.vip.provider import NORMAL, Context, Feed, Subscription
 from edgekeeper.vip.weight import TrackFile, Weight
 
 STATE = "fifo/vip-state.json"

@@ -1,7 +1,7 @@
 """kube-vip and MetalLB as providers: the cluster moves the VIPs, and the cluster knows who owns them.
 
-This version cannot ask a cluster; what could is an ``OwnerSource``: the holder of kube-vip's Lease (``plndr-svcs-lock`` for all Services,
-``kubevip-<service>`` where each is elected on its own), the node of MetalLB's ``ServiceL2Status``, each with the addresses in the Service's status.
+It is asked through an ``OwnerSource`` (``owner_cluster``): the holder of kube-vip's Lease, the node of MetalLB's ``ServiceL2Status``,
+each with the addresses of its Service.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from typing import Protocol
 
 from edgekeeper.config.vip import Vip
 from edgekeeper.errors import EdgekeeperError, RefusedError
-from edgekeeper.model.text import printable
 from edgekeeper.vip import provider
-from edgekeeper.vip.provider import NORMAL, Context, Feed, Owner, Subscription
+from edgekeeper.vip.owner import Owner
+from edgekeeper.vip.provider import NORMAL, Context, Feed, Subscription
 from edgekeeper.vip.service import KUBE_VIP, METALLB, bare
 from edgekeeper.vip.weight import Weight
 
@@ -27,11 +27,16 @@ _SHOWN = {
 }
 
 
+def cannot_move(provider: str) -> str:
+    """Why edgekeeper moves none of its VIPs, and who does."""
+    return f"{_DECIDES[provider]}; drain the node instead (kubectl drain)"
+
+
 class OwnerSource(Protocol):
     """Who owns which address, as the cluster says. A full snapshot, or an EdgekeeperError."""
 
-    async def read(self) -> Mapping[str, str]:
-        """Address (without prefix length) to node; an address that nobody announces is left out."""
+    async def read(self) -> Mapping[str, Owner]:
+        """Address (without prefix length) to its owner, or why that is not known; an address of which nothing is said is left out."""
 
 
 class KubeProvider:
@@ -51,8 +56,7 @@ class KubeProvider:
         """Always RefusedError: the cluster decides."""
         provider.known(vip, self._addresses, self.name)
         provider.weighed(weight, context)
-        msg = f"{_DECIDES[self.name]}; drain the node instead (kubectl drain)"
-        raise RefusedError(msg)
+        raise RefusedError(cannot_move(self.name))
 
     def events(self) -> Subscription:
         """The changes that ``look`` finds from now on."""
@@ -60,22 +64,24 @@ class KubeProvider:
 
     async def look(self) -> None:
         """Read again and tell who has subscribed."""
-        found = await self._read()
-        self._feed.tell({vip: self._owner(vip, found) for vip in self._addresses})
+        self._feed.tell(await self.owners())
 
-    async def _read(self) -> Mapping[str, str] | str:
+    async def owners(self) -> Mapping[str, Owner]:
+        """All of them, of one moment."""
+        found = await self._read()
+        return {vip: self._owner(vip, found) for vip in self._addresses}
+
+    async def _read(self) -> Mapping[str, Owner] | str:
         """What the cluster says, or why that is not known."""
         if self._source is None:
-            return f"only the cluster knows, and this version does not ask it; {_SHOWN[self.name]}"
+            return f"only the cluster knows, and it is not asked; {_SHOWN[self.name]}"
         try:
             return await self._source.read()
         except EdgekeeperError as err:
             return str(err)
 
-    def _owner(self, vip: str, found: Mapping[str, str] | str) -> Owner:
+    def _owner(self, vip: str, found: Mapping[str, Owner] | str) -> Owner:
         if isinstance(found, str):
             return Owner(None, found)
-        node = found.get(self._addresses[vip])
-        if node is None:
-            return Owner(None, f"the cluster names no owner of {self._addresses[vip]}")
-        return Owner(node, f"the cluster says {printable(node)}")
+        address = self._addresses[vip]
+        return found.get(address) or Owner(None, f"no Service of the cluster has {address}; `edgekeeper vip render` prints the annotations that it needs")

@@ -22,7 +22,7 @@ from edgekeeper.host.watch import changes, fingerprint
 from edgekeeper.log import Event, emit
 from edgekeeper.ops.alarms import Alarms
 from edgekeeper.ops.status import RoleStatus
-from edgekeeper.runtime import Ground, accepted, cancelled, watched
+from edgekeeper.runtime import Ground, Role, accepted, cancelled, watched
 from edgekeeper.supervise.act import Actor
 from edgekeeper.supervise.crew import Crew
 from edgekeeper.supervise.enginelog import follow
@@ -45,12 +45,13 @@ ASK_EVERY_S = 5.0
 STRANGERS_EVERY_S = 10.0
 
 
-async def make(root: Root, ground: Ground) -> VipRole:
-    """The role of a config that has it, on the installed keepalived; MissingError when there is none."""
+async def make(root: Root, ground: Ground) -> Role:
+    """The role of a config that has it: on the installed keepalived (MissingError when there is none), or looking on where a cluster moves the VIPs."""
     assert root.vip is not None  # noqa: S101 - the command has checked it
     if root.vip.provider != "keepalived":
-        msg = f"provider {root.vip.provider} moves the VIPs by itself, there is nothing to run here; `edgekeeper vip render` prints what its Service needs"
-        raise UsageError(msg)
+        from edgekeeper.vip.observer import Observer  # noqa: PLC0415 - needs the extra kube
+
+        return Observer(root, ground)
     place_of(root, ground.node)
     return VipRole(root, ground, build=await detect(root.vip, ground.run_dir))
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from edgekeeper.config.kubernetes import Kubernetes
 from edgekeeper.config.watch import BurstOf, Container, CureStep, Watch, WatchBudget, WatchProbe
 from edgekeeper.config.watch import Fingerprint as Written
 from edgekeeper.errors import UsageError
@@ -26,7 +27,7 @@ from edgekeeper.watch.onbehalf import OnBehalf, PeerAsker
 from edgekeeper.watch.parts import Parts
 from edgekeeper.watch.pause import pause_file
 from edgekeeper.watch.seams import Cure, Inside, Source
-from edgekeeper.watch.siblings import Place
+from edgekeeper.watch.siblings import Lease, Place
 from edgekeeper.watch.sources.command import CommandSource
 from edgekeeper.watch.sources.docker import DockerSource
 from edgekeeper.watch.sources.file import FileSource
@@ -38,8 +39,19 @@ _NOBODY = Container.model_validate("nobody")
 """A step that restarts the followed container is refused at load where none is followed."""
 
 
-def parts(watch: Watch, clock: Clock, run_dir: Path, state: Path) -> Parts:
-    """Everything of one watch; UsageError when a target or a pattern cannot be used. ``state`` is the role's folder that survives."""
+@dataclass(frozen=True, slots=True)
+class Here:
+    """Where a watch is: this node's name, and how the cluster is reached, which cures in it need."""
+
+    node: str
+    kubernetes: Kubernetes
+
+
+def parts(watch: Watch, clock: Clock, run_dir: Path, state: Path, here: Here) -> Parts:
+    """Everything of one watch; UsageError when a target or a pattern cannot be used. ``state`` is the role's folder that survives.
+
+    MissingError when it has a cure in a cluster and the client for that is not installed.
+    """
     docker = Docker(watch.docker_socket)
     probe = watch.probe
     return Parts(
@@ -49,11 +61,20 @@ def parts(watch: Watch, clock: Clock, run_dir: Path, state: Path) -> Parts:
         source=_source(watch, docker, clock, state),
         asker=_asker(watch, probe) if probe is not None else None,
         guards=_guards(watch, docker, run_dir),
-        cures=[_cure(step, watch, docker) for step in watch.cure or (CureStep.model_validate(CureStep.own),)],
+        cures=[_cure(step, watch, docker, clock, here) for step in watch.cure or (CureStep.model_validate(CureStep.own),)],
         budget=budget(watch.budget),
         key=budget_key(watch),
         blind_after_s=watch.blind_after,
     )
+
+
+def lease(watch: Watch, clock: Clock, here: Here) -> Lease | None:
+    """The Lease of the watch's group; None when it names none."""
+    if watch.group is None or watch.group.lease is None:
+        return None
+    from edgekeeper.watch.grouplease import GroupLease  # noqa: PLC0415 - needs the extra kube
+
+    return GroupLease(watch.group.lease, here.kubernetes, here.node, clock, watch.group.wait)
 
 
 def onbehalf(watch: Watch, node: str, place: Place) -> OnBehalf | None:
@@ -179,12 +200,23 @@ def _inside(container: Container | None, docker: Docker) -> Inside | None:
     return None if container is None else lambda: network(docker, which(container))
 
 
-def _cure(step: CureStep, watch: Watch, docker: Docker) -> Cure:
+def _cure(step: CureStep, watch: Watch, docker: Docker, clock: Clock, here: Here) -> Cure:
     make: Mapping[str, Callable[[], Cure]] = {
         "docker": lambda: DockerCure(docker, which(step.docker or watch.docker or _NOBODY), step.stop_timeout),
         "systemd": lambda: SystemdCure(step.systemd or "", deadline_s=step.timeout),
         "command": lambda: CommandCure(step.command or (), deadline_s=step.timeout),
         "http": lambda: HttpCure(step.http or "", method=step.method, inside=_inside(step.inside, docker), token_file=step.token_file, deadline_s=step.timeout),
         "netbird_clients": lambda: ClientsCure(step.netbird_clients or "", inside=_inside(step.inside, docker), deadline_s=step.timeout),
+        "kubernetes": lambda: _kubernetes(step, clock, here),
     }
     return make[next((kind for kind in CureStep.kinds if getattr(step, kind) is not None), "docker")]()
+
+
+def _kubernetes(step: CureStep, clock: Clock, here: Here) -> Cure:
+    from edgekeeper.watch.cures.kubernetes import PodsCure, RolloutCure  # noqa: PLC0415 - needs the extra kube
+
+    written = step.kubernetes
+    assert written is not None  # noqa: S101 - the kind was chosen by it
+    if written.rollout is not None:
+        return RolloutCure(written.rollout, here.kubernetes, clock, deadline_s=step.timeout)
+    return PodsCure(written, here.kubernetes, here.node, clock, grace_s=step.stop_timeout, deadline_s=step.timeout)

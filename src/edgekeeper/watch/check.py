@@ -1,6 +1,6 @@
 """The watch section of a config, judged: are its targets and patterns usable, would its probe see a wedge, could it cure at all.
 
-There is no engine to ask; nothing is asked of the network or of Docker.
+There is no engine to ask; nothing is asked of the network or of Docker, except of a cluster whether it would allow the cures in it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from edgekeeper.config.root import Root
 from edgekeeper.config.watch import CureStep, Watch
-from edgekeeper.errors import EdgekeeperError, UsageError
+from edgekeeper.errors import EdgekeeperError, MissingError, UsageError
 from edgekeeper.host.addresses import held
 from edgekeeper.host.clock import SystemClock
 from edgekeeper.model.verdict import EngineVerdict
@@ -19,23 +19,34 @@ from edgekeeper.probe.target import parse
 from edgekeeper.watch import build
 from edgekeeper.watch.advice import advice
 from edgekeeper.watch.netbird import LEAK
+from edgekeeper.watch.parts import Parts
 from edgekeeper.watch.presets import merged
+from edgekeeper.watch.seams import Rehearsed
 
 
-async def verdict(root: Root, node: str) -> EngineVerdict:  # noqa: ARG001 - every role is asked alike
+async def verdict(root: Root, node: str) -> EngineVerdict:
     """Make every watch once, and throw it away."""
     notes: list[str] = []
     doubts: list[str] = []
     with tempfile.TemporaryDirectory(prefix="edgekeeper-check-") as folder:
         for watch in map(merged, root.watch or ()):
             try:
-                build.parts(watch, SystemClock(), Path(folder), Path(folder))
+                made = build.parts(watch, SystemClock(), Path(folder), Path(folder), build.Here(node, root.kubernetes))
             except UsageError as err:
                 return EngineVerdict("no watch can be made of it", str(err), (), ())
+            except MissingError as err:
+                doubts.append(f"watch {watch.name}: {err}; it cannot be run here, and is not judged here")
+                continue
             notes += _notes(watch)
-            doubts += _doubts(watch)
+            doubts += [*_doubts(watch), *[f"watch {watch.name}: {why}" for why in await _in_cluster(made)]]
     notes += _doubled([merged(watch) for watch in root.watch or ()])
     return EngineVerdict("", None, tuple(notes), tuple(doubts))
+
+
+async def _in_cluster(made: Parts) -> list[str]:
+    """What stands in the way of cures in a cluster now, or why that cannot be told."""
+    found = [(cure.name, await cure.rehearse()) for cure in made.cures if isinstance(cure, Rehearsed)]
+    return [f"{name} could not be done now: {why}; whether it can be done when it is needed is not judged here" for name, why in found if why is not None]
 
 
 def _notes(watch: Watch) -> list[str]:

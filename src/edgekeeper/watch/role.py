@@ -11,7 +11,7 @@ from typing import Any
 
 from edgekeeper.config.root import Root
 from edgekeeper.config.watch import Watch
-from edgekeeper.errors import EdgekeeperError, UsageError
+from edgekeeper.errors import EdgekeeperError
 from edgekeeper.host.files import make_folder
 from edgekeeper.log import Event, emit
 from edgekeeper.ops.alarms import Alarms
@@ -104,14 +104,16 @@ class WatchRole:
         """Why the watches of a config cannot be used: made once, and thrown away."""
         try:
             for written in map(merged, fresh.watch or ()):
-                build.parts(written, self._ground.clock, Path(fresh.run_dir), self._folder)
-        except UsageError as err:
+                here = build.Here(self._ground.node, fresh.kubernetes)
+                build.parts(written, self._ground.clock, Path(fresh.run_dir), self._folder, here)
+                build.lease(written, self._ground.clock, here)
+        except EdgekeeperError as err:
             return str(err)
         return None
 
     def _rewrite(self, root: Root) -> None:
         wanted = {written.name: merged(written) for written in root.watch or ()}
-        same = {name for name, post in self.posts.items() if wanted.get(name) == post.written and root.nodes == self._root.nodes and root.ops == self._root.ops}
+        same = {name for name, post in self.posts.items() if wanted.get(name) == post.written and _around(root) == _around(self._root)}
         members = {member for written in wanted.values() if written.group for member in written.group.members}
         self._root = root
         self.siblings.rewrite(root.nodes, root.ops, members)
@@ -128,8 +130,12 @@ class WatchRole:
 
     def _post(self, written: Watch, root: Root) -> Post:
         ground, group = self._ground, written.group
-        place = self.siblings.place(written.name, group.name, tuple(group.members) or (ground.node,), group.wait) if group is not None else None
-        parts = build.parts(written, ground.clock, Path(root.run_dir), self._folder)
+        here = build.Here(ground.node, root.kubernetes)
+        parts = build.parts(written, ground.clock, Path(root.run_dir), self._folder, here)
+        place = None
+        if group is not None:
+            lease = build.lease(written, ground.clock, here)
+            place = self.siblings.place(written.name, group.name, tuple(group.members) or (ground.node,), group.wait, lease)
         onbehalf = build.onbehalf(written, ground.node, place) if place is not None else None
         if place is not None:
             parts = build.asked_by_siblings(written, parts, place)
@@ -169,6 +175,7 @@ class WatchRole:
             if name not in self._tasks:
                 emit(Event.WATCH_STARTED, f"{name}: it begins")
                 works = {"patrol": post.patrol.run} | ({"asking for siblings": post.onbehalf.follow} if post.onbehalf is not None else {})
+                works |= {"the group's Lease": post.place.lease.follow} if post.place is not None and post.place.lease is not None else {}
                 self._tasks[name] = (post, [self._kept(name, what, work) for what, work in works.items()])
 
     def _kept(self, name: str, what: str, work: Callable[[], Awaitable[None]]) -> asyncio.Task[None]:
@@ -186,3 +193,8 @@ class WatchRole:
 async def _dropped(task: asyncio.Task[Any]) -> None:
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
+
+
+def _around(root: Root) -> tuple[Any, ...]:
+    """What every watch depends on beside its own section."""
+    return root.nodes, root.ops, root.kubernetes

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final, Protocol, runtime_checkable
 
 LATE_S: Final = 0.5
 """A round that failed so much later than its timeout was read late: this process was frozen meanwhile, and the failure says nothing."""
@@ -76,6 +76,16 @@ class Cure(Protocol):
 
     async def apply(self) -> str | None:
         """Do it, within its own deadline; None when it was done, else the sentence that says why not."""
+
+
+@runtime_checkable
+class Rehearsed(Protocol):
+    """A cure that can be gone through without being applied."""
+
+    name: str
+
+    async def rehearse(self) -> str | None:
+        """Why it could not be applied now, or None; nothing is changed."""
 
 
 class Guard(Protocol):

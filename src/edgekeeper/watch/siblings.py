@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Protocol
 
 from edgekeeper.config.ops import Ops, Peer
 from edgekeeper.peers import UNASKED, Polling, within
@@ -19,6 +20,31 @@ AWAKE_EVERY_S = 0.25
 
 PATIENCE_S = 0.4
 """How long ``may`` waits for answers that change something; who asks comes again each half second."""
+
+
+class Lease(Protocol):
+    """A group's Lease somewhere: ``standing`` is one of ``siblingsay.BY_LEASE``, ``away``, or "" while nothing is wanted; ``why`` the sentence."""
+
+    why: str
+
+    @property
+    def standing(self) -> str:
+        """How it stands now; ``held`` is true at the moment of the question."""
+
+    def want(self) -> None:
+        """Campaign for it, until ``rest``."""
+
+    def cures(self) -> None:
+        """A cure begins; it is given back when that is proved, or after the wait that others grant."""
+
+    def rest(self) -> None:
+        """Give it back."""
+
+    def tell(self, news: Callable[[], None]) -> None:
+        """Call this whenever it stands otherwise."""
+
+    async def follow(self) -> None:
+        """Do all of that, for ever."""
 
 
 class _Watches:
@@ -62,10 +88,10 @@ class Siblings:
         """Ask them for ever."""
         await self._polling.follow()
 
-    def place(self, watch: str, group: str, members: Sequence[str], wait_s: float = WAIT_S) -> Place:
+    def place(self, watch: str, group: str, members: Sequence[str], wait_s: float = WAIT_S, lease: Lease | None = None) -> Place:
         """The place of a watch of this node in its group; it takes that of a former watch of this name."""
         former = self._places.get(watch)
-        self._places[watch] = place = Place(self, watch, group, tuple(members), wait_s)
+        self._places[watch] = place = Place(self, watch, group, tuple(members), wait_s, lease)
         place.curing_since = former.curing_since if former is not None else None  # a cure outlives the config that it was begun by
         self.pace()
         return place
@@ -93,6 +119,10 @@ class Siblings:
         """Ask as often as the place that needs it most."""
         self._polling.hasten(min((p.every_s for p in self._places.values() if p.every_s is not None), default=None))
 
+    def heard(self) -> None:
+        """Something is known that whoever waits for ``news`` should look at."""
+        self._polling.asked.set()
+
     async def news(self, seconds: float) -> None:
         """Wait until a sibling was asked and has answered, or has not; at most so long."""
         self._polling.asked.clear()
@@ -109,7 +139,7 @@ class Place:
     What ``told`` gives must be served with the status as it is at each question, never from a copy made before.
     """
 
-    def __init__(self, siblings: Siblings, watch: str, group: str, members: tuple[str, ...], wait_s: float) -> None:
+    def __init__(self, siblings: Siblings, watch: str, group: str, members: tuple[str, ...], wait_s: float, lease: Lease | None = None) -> None:
         self.watch, self.group, self.members, self.wait_s = watch, group, members, wait_s
         self.siblings = siblings
         self.answers: dict[str, float] = {}
@@ -120,6 +150,10 @@ class Place:
         """When the last cure ended that was begun here."""
         self.turn: Turn | None = None
         self._awake = False
+        self.lease = lease
+        self._by_order = False
+        if lease is not None:
+            lease.tell(siblings.heard)
 
     async def may(self, *, able: bool) -> str | None:
         """Why this member must not cure now, or None: then ``cures`` must be called before anything else is awaited.
@@ -135,15 +169,18 @@ class Place:
         if self.mine is None:
             self.mine = wish(clock.monotonic())
             self.siblings.pace()
+        if self.lease is not None:
+            self.lease.want()
         patience = clock.monotonic() + PATIENCE_S
         while True:
             now = clock.monotonic()
+            held, withheld = self._leased(now)
             before = self.mine
-            self.turn = turn(self.siblings.node, self.members, self.group, before, self.siblings.views, now, self.wait_s, self.answers)
+            self.turn = turn(self.siblings.node, self.members, self.group, before, self.siblings.views, now, self.wait_s, self.answers, leased=held)
             self.mine = self.turn.mine
             if self.mine.announced != before.announced:
                 self.siblings.pace()
-            beside = self._beside(now)
+            beside = self._beside(now) or withheld
             if self.turn.allowed and beside is None:
                 return None
             if now >= patience:
@@ -151,6 +188,17 @@ class Place:
             await self.siblings.news(patience - now)
             if self._withdrawn():
                 return "the wish was withdrawn meanwhile"
+
+    def _leased(self, now: float) -> tuple[bool, str | None]:
+        """Whether this member holds the group's Lease, and why it waits for it. Without it the siblings must read anew that this member goes by the order."""
+        standing = self.lease.standing if self.lease is not None else "away"
+        if standing == "away" and self.lease is not None and not self._by_order and self.mine is not None:
+            self.mine = replace(self.mine, announced=now)
+            self.siblings.pace()
+        self._by_order = standing == "away"
+        if standing in {"held", "away"} or self.lease is None:
+            return standing == "held", None
+        return False, self.lease.why or "the group's Lease is asked for"
 
     def _withdrawn(self) -> bool:
         return self.mine is None
@@ -170,6 +218,8 @@ class Place:
         """A cure begins now; it stays under way until ``rests``, or until another one is wished for."""
         self.curing_since = self.siblings.clock.monotonic()
         self.mine = self.turn = None
+        if self.lease is not None:
+            self.lease.cures()
         self.siblings.pace()
 
     def rests(self) -> None:
@@ -178,6 +228,8 @@ class Place:
             self.cured_at = self.siblings.clock.monotonic()
         if self.mine is not None or self.curing_since is not None:
             self.mine = self.turn = self.curing_since = None
+            if self.lease is not None:
+                self.lease.rest()
             self.siblings.pace()
 
     def wakes(self, *, awake: bool) -> None:
@@ -205,11 +257,13 @@ class Place:
             "curing": self.curing_since is not None,
             "curing_s": curing_s,
             "turn": self.turn.why if self.turn is not None else "",
-        }
+        } | ({"lease": self.lease.standing} if self.lease is not None else {})
 
     def doubt(self) -> str | None:
         """What is wrong with the group as this node sees it now, for an alarm; None when nothing is."""
         now = self.siblings.clock.monotonic()
+        if self.lease is not None and self.lease.standing == "away":
+            return self.lease.why
         return next((why for name in self.members if name != self.siblings.node and (why := self._doubt(name, now))), None)
 
     def _doubt(self, name: str, now: float) -> str | None:

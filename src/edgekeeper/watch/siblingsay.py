@@ -18,6 +18,9 @@ EVERY_S: Final = 0.5
 STATES: Final = ("quiet", "armed", "wanted", "curing", "proving", "blind")
 UNKNOWN_STATE: Final = "unknown"
 
+BY_LEASE: Final = ("held", "waits", "asking")
+"""What a watch says of the group's Lease while it can ask for it; else ``away``, or nothing where there is none."""
+
 _MOST_WATCHES = 100
 _MOST_SEEN = 50
 _MOST_SPENT = 100
@@ -41,7 +44,7 @@ class SiblingWatch:
     """A watch as its node tells of it; ages in seconds at the time of the answer.
 
     ``wants``: it would cure if it were its turn; ``yields``: but it lets another one go first. ``curing``: a cure is under way or not
-    proved yet, begun ``curing_s`` ago. ``well``: what its own probe found last (None: nothing), ``probed_s`` ago. ``spent_s`` are the
+    proved yet, begun ``curing_s`` ago. ``by_lease``: it needs the group's Lease for that, and can ask for it. ``well``: what its own probe found last (None: nothing), ``probed_s`` ago. ``spent_s`` are the
     ages of its own cures, over restarts of its process, youngest first.
     """
 
@@ -56,6 +59,7 @@ class SiblingWatch:
     probed_s: float | None = None
     spent_s: tuple[float, ...] = ()
     seen: Mapping[str, Seen] = field(default_factory=dict)
+    by_lease: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +115,7 @@ def _watch(item: Mapping[str, Any]) -> SiblingWatch:
         yields=item.get("yields") is True,
         curing=item.get("curing") is True,
         curing_s=_age(item.get("curing_s")),
+        by_lease=item.get("lease") in BY_LEASE,
         well=well if isinstance(well, bool) else None,
         probed_s=_age(probe.get("age_s")) if isinstance(probe, Mapping) else None,
         spent_s=tuple(sorted(age for age in map(_age, spent[:_MOST_SPENT]) if age is not None)) if isinstance(spent, list) else (),

@@ -6,6 +6,10 @@ at least one has then read the other's wish. The later in the order yields, and 
 has read so. Who has yielded announces its wish anew before it goes. Nobody waits longer than ``wait_s`` for the same sibling, nor
 longer than that for each sibling in all: a member that is dead and has waited so long has nothing to lose. (A sibling that only
 wants to cure is not yet waited for while it waits itself, for one that cures.)
+
+Where a Lease of a cluster is there, it decides between those who can ask for it, and this order only between them and those who cannot: who
+holds the Lease passes over the wishes of siblings that need it too, and over those that are not heard. A sibling that cannot ask for it says so,
+announces its wish anew at that moment, and is dealt with as if there were no Lease.
 """
 
 from __future__ import annotations
@@ -82,8 +86,10 @@ def turn(
     now: float,
     wait_s: float = WAIT_S,
     answers: Mapping[str, float] | None = None,
+    *,
+    leased: bool = False,
 ) -> Turn:
-    """Whether ``me`` may cure now; the ``mine`` of the answer must be shown in the status from now on.
+    """Whether ``me`` may cure now; the ``mine`` of the answer must be shown in the status from now on. ``leased``: it holds the group's Lease.
 
     ``answers`` tells when this node asked a sibling's service itself and was answered well: a service that answers is not being
     cured by a node that cannot be heard.
@@ -95,7 +101,7 @@ def turn(
     found = [
         (view.node, obstacle)
         for at, view in enumerate(views)
-        if (obstacle := _obstacle(view, group, mine.announced, now, wait_s, earlier=at < place, answered_here=(answers or {}).get(view.node)))
+        if (obstacle := _obstacle(view, group, mine.announced, now, wait_s, earlier=at < place, answered_here=(answers or {}).get(view.node), leased=leased))
     ]
     settle_s = min(SETTLE_S, wait_s / 2)
     blocked: dict[str, float] = {}
@@ -122,15 +128,17 @@ def turn(
     return Turn(True, "; ".join(waited) or "no sibling wants to cure, or does", None, mine)
 
 
-def _obstacle(view: SiblingView, group: str, announced: float, now: float, wait_s: float, *, earlier: bool, answered_here: float | None) -> _Obstacle | None:
+def _obstacle(
+    view: SiblingView, group: str, announced: float, now: float, wait_s: float, *, earlier: bool, answered_here: float | None, leased: bool
+) -> _Obstacle | None:
     watches = view.of(group)
     name = view.node
     if view.answered is not None and view.asked is not None and now - view.answered < UNHEARD_S:
         if view.asked < announced:
             return _Obstacle(f"{name} is being asked whether it cures", ahead=earlier, unread=True)
-        found = (_busy(name, watch, view.answered, now, wait_s, earlier=earlier) for watch in watches)
+        found = (_busy(name, watch, view.answered, now, wait_s, earlier=earlier, leased=leased) for watch in watches)
         return min((o for o in found if o is not None), key=lambda o: (not o.ahead, -(o.until or now + wait_s)), default=None)
-    if not view.mute and (view.tried is None or view.tried < announced or now - view.tried >= ASKED_S or now - view.since < UNHEARD_S):
+    if not leased and not view.mute and (view.tried is None or view.tried < announced or now - view.tried >= ASKED_S or now - view.since < UNHEARD_S):
         return _Obstacle(f"{name} is being asked whether it cures", ahead=earlier, unread=True)
     last = view.answered
     if answered_here is not None and answered_here >= announced and (last is None or answered_here > last):
@@ -138,21 +146,21 @@ def _obstacle(view: SiblingView, group: str, announced: float, now: float, wait_
     ago = f"for {now - last:.1f} s" if last is not None else "yet"
     silent = f"{name} has not been heard {ago}" + (f" ({view.why})" if view.why else "")
     for watch in watches if last is not None else ():
-        if (watch.curing or (watch.wants and not watch.yields)) and last is not None:
+        if (watch.curing or (watch.wants and not watch.yields and not leased)) and last is not None:
             until = (last - (watch.curing_s or 0.0) if watch.curing else last) + wait_s
             if now < until:
                 return _Obstacle(f"{silent} and {'was curing' if watch.curing else 'wanted to cure'} then", until, ahead=earlier)
-    return _Obstacle(f"{silent} and would go first", ahead=True) if earlier else None
+    return _Obstacle(f"{silent} and would go first", ahead=True) if earlier and not leased else None
 
 
-def _busy(name: str, watch: SiblingWatch, answered: float, now: float, wait_s: float, *, earlier: bool) -> _Obstacle | None:
+def _busy(name: str, watch: SiblingWatch, answered: float, now: float, wait_s: float, *, earlier: bool, leased: bool) -> _Obstacle | None:
     """What a sibling that is heard does with one watch that is in the way."""
     if watch.curing:
         began = answered - (watch.curing_s or 0.0)
         if now < began + wait_s:
             return _Obstacle(f"{name} has been curing for {max(0.0, now - began):.1f} s and is not proved yet", began + wait_s, ahead=earlier)
         return None
-    if watch.wants and not watch.yields:
+    if watch.wants and not watch.yields and not (leased and watch.by_lease):
         if earlier:
             return _Obstacle(f"{name} wants to cure as well and goes first", ahead=True, only_wants=True)
         return _Obstacle(f"{name} wants to cure as well and has not yielded yet", only_wants=True)

@@ -67,7 +67,7 @@ def test_init_writes_the_starter_and_never_over_a_file(tmp_path, monkeypatch: py
     assert run(["init"]) == 3
     assert (tmp_path / "edgekeeper.yaml").read_text() == "mine"
     assert "nothing was written" in capsys.readouterr().err
-    assert run(["init", "--role", "dns,expose", "--config", "other.yaml"]) == 2
+    assert run(["init", "--role", "dns,roll", "--config", "other.yaml"]) == 2
     assert not (tmp_path / "other.yaml").exists()
     assert run(["init", "--config", "nowhere/x.yaml"]) == 6
 

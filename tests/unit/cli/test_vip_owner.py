@@ -129,4 +129,4 @@ def test_of_a_vip_that_a_cluster_moves_the_patch_is_printed_and_the_owner_is_unk
     assert run(["--config", str(file), "vip", "render"]) == 0
     assert '    kube-vip.io/loadbalancerIPs: "192.0.2.53"\n' in capsys.readouterr().out
     assert run(["--config", str(file), "vip", "owner"]) == 6
-    assert "the owner of dns is unknown: only the cluster knows" in capsys.readouterr().err
+    assert "the owner of dns is unknown: this is no pod of a cluster, and no kubeconfig is named" in capsys.readouterr().err

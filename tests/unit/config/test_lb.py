@@ -32,7 +32,7 @@ lb:
     - name: k8s
       listen: []
       kind: kube-apiserver
-      members: {static: [cp1=192.0.2.31], endpointslice: {}}
+      members: {static: [cp1=192.0.2.31], endpointslice: default/kubernetes}
   stats: 8404
   settle: 90s
   engine: {user: "Root!", threads: 99, max_connections: 5}
@@ -46,7 +46,7 @@ edge.yaml:5:13: lb.services.0.kind: 'ftp' is not one of kube-apiserver, tcp, htt
 edge.yaml:6:26: lb.services.0.members.static.0: '192.0.2.31:6443:1' is neither an address nor a host name
 edge.yaml:6:49: lb.services.0.members.static.1.host: missing; address or host name; host names are resolved and watched
 edge.yaml:8:30: lb.services.1.listen.1: 'example' is not an address; a listener needs one, 0.0.0.0 or [::] for all
-edge.yaml:9:16: lb.services.1.members: give exactly one of static, file, dns (static and file given)
+edge.yaml:9:16: lb.services.1.members: give exactly one of static, file, dns, endpointslice, nodes (static and file given)
 edge.yaml:10:22: lb.services.1.health.path: 'healthz' does not have the form of a URL's path, like /healthz
 edge.yaml:10:40: lb.services.1.health.status.0: '2xx' does not have the form of a status, like 200 or 200-399
 edge.yaml:10:52: lb.services.1.health.fall: 0 is too small; at least 1
@@ -56,7 +56,7 @@ edge.yaml:11:18: lb.services.1.timeouts.conect: unknown key; did you mean connec
 edge.yaml:12:24: lb.services.1.max_connections: '5' is not a whole number; write it without quotes
 edge.yaml:13:20: lb.services.1.certificate: 'a\\nb' does not have the form of a file's path
 edge.yaml:15:15: lb.services.2.listen: the list is empty; give at least one
-edge.yaml:17:16: lb.services.2.members: the endpointslice source is not in this version; use static, file or dns
+edge.yaml:17:16: lb.services.2.members: give exactly one of static, file, dns, endpointslice, nodes (static and endpointslice given)
 edge.yaml:18:10: lb.stats: 8404 is not an address with a port
 edge.yaml:19:11: lb.settle: '90s' is too large; at most 1m
 edge.yaml:20:18: lb.engine.user: 'Root!' does not have the form of an account's name
@@ -105,7 +105,8 @@ TLS = {"name": "x.example"}
         (service(members={"static": [{"host": "192.0.2.1", "port": 80, "drain": True}]}), "lb.services.0.members.static", "every member is drained"),
         (service(members={"static": ["127.0.0.1:80"]}), "lb.services.0.members.static.0", "is the service's own listener"),
         (service(members={"static": []}), "lb.services.0.members", "static is empty"),
-        (service(members={"endpointslice": {}}), "lb.services.0.members", "the endpointslice source is not in this version"),
+        (service(members={"endpointslice": "kubernetes"}), "lb.services.0.members.endpointslice", "form of a Service's name with its namespace"),
+        (service(members={"nodes": {}}), "lb.services.0.members.nodes", "say port"),
     ],
 )
 def test_what_one_service_may_not_be(said: dict[str, Any], where: str, what: str) -> None:

@@ -47,7 +47,7 @@ dns:
   ebpf: {ipv4: 0}
   engine: {renderer: json}
   forward: {lan: 5}
-expose: {interface: eth0}
+roll: {interface: eth0}
 probe: {every: 0s}
 dsn: {}
 """
@@ -72,7 +72,7 @@ edge.yaml:20:23: dns.dynblocks.window: 5 has no unit; write 5s or 5ms
 edge.yaml:21:16: dns.ebpf.ipv4: 0 is too small; at least 1
 edge.yaml:22:22: dns.engine.renderer: 'json' is not one of auto, yaml, lua
 edge.yaml:23:18: dns.forward.lan: 5 is not a list; put it in brackets: [...]
-edge.yaml:24:1: expose: known, but this version cannot run it; remove the section
+edge.yaml:24:1: roll: known, but this version cannot run it; remove the section
 edge.yaml:25:16: probe.every: '0s' is too small; it must be more than 0s
 edge.yaml:26:1: dsn: unknown key; did you mean dns?"""
 

@@ -37,6 +37,42 @@ def test_each_role_has_its_own_keys_of_a_member() -> None:
     assert mistakes(text)[-1] == "members.yaml:1:81: members.1.drain: unknown key; known here: name, host, port, pools"
 
 
+def test_a_service_of_the_cluster_is_short_or_long() -> None:
+    short = dns.MembersFrom.model_validate({"endpointslice": "dns-system/resolver"}).endpointslice
+    long = dns.MembersFrom.model_validate({"endpointslice": {"service": "dns-system/resolver", "port": "domain", "fallback_port": 53}}).endpointslice
+    assert short is not None
+    assert (short.namespace, short.name, short.port, short.fallback_port) == ("dns-system", "resolver", None, None)
+    assert long is not None
+    assert (long.service, long.port, long.fallback_port) == ("dns-system/resolver", "domain", 53)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"endpointslice": "resolver"},
+        {"endpointslice": "a/b/c"},
+        {"endpointslice": "a/b,c=d"},
+        {"endpointslice": {"service": "a/b", "port": "Dns"}},
+        {"endpointslice": {}},
+        {"nodes": {"label": "a=b,c"}},
+        {"nodes": {"label": "a", "address": "both"}},
+        {"nodes": {}, "endpointslice": "a/b"},
+        {},
+    ],
+)
+def test_what_names_no_members_of_a_cluster(said: dict[str, object]) -> None:
+    with pytest.raises(ValueError):
+        LbMembersFrom.model_validate(said)
+
+
+def test_only_a_load_balancer_has_nodes_behind_it() -> None:
+    with pytest.raises(ValueError):
+        dns.MembersFrom.model_validate({"nodes": {}})
+    found = LbMembersFrom.model_validate({"nodes": {}}).nodes
+    assert found is not None
+    assert (found.label, found.port, found.address) == ("node-role.kubernetes.io/control-plane", None, "internal")
+
+
 def test_a_port_that_nobody_says_is_a_mistake() -> None:
     with pytest.raises(ConfigError, match=r"m:1:11: members\.0: 192\.0\.2\.31 has no port, and the service has none of its own"):
         parse_members("members: [db=192.0.2.31, 192.0.2.32:5432]\n", "m", LbMemberEntry)

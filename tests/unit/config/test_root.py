@@ -57,6 +57,16 @@ def test_members_that_are_not_on_loopback_need_a_word_about_the_proxy_protocol()
     assert broken(proxy_protocol="plain") == []
 
 
+def test_members_of_a_cluster_want_the_secret_unless_off_is_said() -> None:
+    members = {"endpointslice": "dns-system/resolver"}
+    for said in (None, "plain"):
+        ((where, what),) = broken(proxy_protocol=said, members=members)
+        assert where == "dns.proxy_protocol"
+        assert "say {secret_file: ...}, or off" in what
+    assert broken(proxy_protocol="off", members=members) == []
+    assert broken(proxy_protocol={"secret_file": "/etc/edgekeeper/proxy.secret"}, members=members) == []
+
+
 @pytest.mark.parametrize(
     ("members", "what"),
     [(["ns-a=192.0.2.1", "ns-a=192.0.2.2"], "the name ns-a is taken"), (["ns-a=192.0.2.1", "ns-b=192.0.2.1"], "the address 192.0.2.1:5353 is taken")],

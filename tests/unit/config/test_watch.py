@@ -61,13 +61,13 @@ edge.yaml:10:44: watch.0.burst.within: '0s' is too small; it must be more than 0
 edge.yaml:11:18: watch.0.blind_after: '0s' is too small; it must be more than 0s
 edge.yaml:12:12: watch.0.probe: 'tls:/192.0.2.11' does not have the form of a URL: tls://HOST:PORT?sni=NAME, https://HOST/PATH, tcp://HOST:PORT or dns://SERVER/NAME?type=A
 edge.yaml:13:14: watch.0.confirm: 'maybe' is not one of probe, none
-edge.yaml:14:12: watch.0.cure.0: kubernetes cures are not in this version; use docker, systemd, command or http
-edge.yaml:14:36: watch.0.cure.1: give exactly one of docker, systemd, command, http, netbird_clients (docker and systemd given)
-edge.yaml:14:61: watch.0.cure.2: stop_timeout is for docker
+edge.yaml:14:31: watch.0.cure.0.kubernetes.pod: 'x' does not have the form of a pod's name with its namespace, like edge/proxy-0
+edge.yaml:14:36: watch.0.cure.1: give exactly one of docker, systemd, command, http, netbird_clients, kubernetes (docker and systemd given)
+edge.yaml:14:61: watch.0.cure.2: stop_timeout is for docker, kubernetes
 edge.yaml:14:103: watch.0.cure.3.command: the list is empty; give at least one
 edge.yaml:14:115: watch.0.cure.4.http: 'ftp://a' does not have the form http://... or https://...
-edge.yaml:14:127: watch.0.cure.5: 'reboot' is not docker, or a mapping with docker, systemd, command, http or netbird_clients
-edge.yaml:14:135: watch.0.cure.6: timeout is for systemd, command, http, netbird_clients
+edge.yaml:14:127: watch.0.cure.5: 'reboot' is not docker, or a mapping with docker, systemd, command, http, netbird_clients or kubernetes
+edge.yaml:14:135: watch.0.cure.6: timeout is for systemd, command, http, netbird_clients, kubernetes
 edge.yaml:14:161: watch.0.cure.7: inside is for http, netbird_clients
 edge.yaml:15:20: watch.0.proof.every: '1ms' is too small; at least 50ms
 edge.yaml:15:33: watch.0.proof.within: '100ms' is too small; at least 500ms
@@ -96,7 +96,7 @@ edge.yaml:29:22: watch.7.probe: give exactly one of targets, command
 edge.yaml:29:46: watch.7.cooldown: unknown key; known here: name, preset, docker, docker_socket, file, journald, command, fingerprints, untrusted_after, burst, recovered, blind_after, probe, confirm, cure, proof, budget, guard, group, shadow
 edge.yaml:30:44: watch.8.fingerprints: 'abc' is not a list; put it in brackets: [...]
 edge.yaml:31:23: watch.9.docker: give exactly one of name, label, image (none given)
-edge.yaml:31:55: watch.9.group: 'mesh' is not a mapping with name, members, wait
+edge.yaml:31:55: watch.9.group: 'mesh' is not a mapping with name, members, wait, lease
 """
 
 # What must hold between watches, groups and nodes.

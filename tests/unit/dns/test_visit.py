@@ -36,6 +36,6 @@ def test_a_record_of_one_that_is_gone_is_no_engine(root: Root, tmp_path: Path, r
 
 def test_what_the_source_says_now_is_sorted_and_named(root: Root) -> None:
     assert root.dns is not None
-    found, where, notes = asyncio.run(members(root.dns, SystemClock()))
+    found, where, notes = asyncio.run(members(root, SystemClock()))
     assert found == (Member("ns-a", "192.0.2.1", 5353), Member("ns-b", "192.0.2.2", 5353))
     assert (where, notes) == ("the config", ())

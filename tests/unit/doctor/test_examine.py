@@ -177,7 +177,7 @@ def test_what_counts_as_failure() -> None:
 def test_what_was_not_looked_at_is_said_and_what_could_not_be_read_is_unknown() -> None:
     text = f"{HEAD}backend b\n server a 192.0.2.1:80\n"
     ids = {name for many, _ in examine(facts(text)).not_judged for name in many}
-    assert ids == {"HAP002", "HAP009", "HAP010", "HAP011", "HAP012", "HAP013", "HAP015"}
+    assert ids == {"HAP002", "HAP009", "HAP010", "HAP011", "HAP012", "HAP013", "HAP015", "NOD001"}
     deaf = HaproxyFacts(readings=facts(text).readings, runtime=Unknown("permission denied"))
     unknown = [f for f in examine(deaf).findings if f.severity is Severity.UNKNOWN]
     assert {f.id for f in unknown} == {"HAP002", "HAP011", "HAP012", "HAP013", "HAP015"}
@@ -192,7 +192,7 @@ def test_only_and_skip_take_beginnings() -> None:
 
 
 def test_every_check_has_its_page_and_its_number() -> None:
-    assert list(BY_ID) == [f"HAP{n:03}" for n in range(1, 16)] + [f"VRP{n:03}" for n in (*range(1, 13), *range(15, 19), 20)]
+    assert list(BY_ID) == [f"HAP{n:03}" for n in range(1, 16)] + ["NOD001"] + [f"VRP{n:03}" for n in (*range(1, 13), *range(15, 19), 20)]
     for check in CHECKS:
         page = check.markdown()
         assert page.startswith(f"# {check.id}: ")

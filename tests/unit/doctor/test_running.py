@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from edgekeeper.doctor.examine import examine
-from edgekeeper.doctor.facts import HaproxyFacts, HaproxyRuntime, Inventory, Unknown
+from edgekeeper.doctor.facts import HaproxyFacts, HaproxyRuntime, Inventory, NodeFact, Unknown
 from edgekeeper.engines.haproxy.cfg import Source, readings
 from edgekeeper.engines.haproxy.sess import Session
 from edgekeeper.engines.haproxy.stats import Info, ProxyStat, ServerStat, Stats
@@ -24,7 +24,7 @@ def judged(*servers: ServerStat, sessions: Any = None, **said: Any) -> list[Find
     stats = Stats(servers, said.pop("frontends", ()))
     runtime = HaproxyRuntime("/run/x", info, stats, {} if sessions is None else sessions)
     given = HaproxyFacts(readings=readings([Source("h.cfg", CONFIG)]), runtime=runtime, now=1000.0, **said)
-    return list(examine(given, only=["HAP002", "HAP009", "HAP010", "HAP011", "HAP012", "HAP013", "HAP015"]).findings)
+    return list(examine(given, only=["HAP002", "HAP009", "HAP010", "HAP011", "HAP012", "HAP013", "HAP015", "NOD001"]).findings)
 
 
 def ids(findings: list[Finding]) -> list[str]:
@@ -104,3 +104,34 @@ def test_one_host_without_a_virtual_ip() -> None:
     assert ids(judged(inventory=Inventory(balancers=("lb1",)))) == ["HAP010"]
     assert judged(inventory=Inventory(balancers=("lb1",), has_vip=True)) == []
     assert judged(inventory=Inventory(balancers=("lb1", "lb2"))) == []
+
+
+def node(name: str, age_s: float | None, *, ready: bool | None = True, address: str = "192.0.2.99") -> NodeFact:
+    return NodeFact(name, frozenset({address}), ready, age_s)
+
+
+def test_a_nodes_lease_is_old_before_the_node_is_lost() -> None:
+    def of(*nodes: NodeFact) -> list[tuple[str, str]]:
+        return [(found.object, found.severity) for found in judged(inventory=Inventory(nodes=nodes))]
+
+    assert of(node("node-a", 19.0), node("node-b", None), node("node-c", 300.0, ready=False), node("node-d", 300.0, ready=None)) == []
+    assert of(node("node-a", 21.0)) == [("node node-a", "HIGH")]
+    assert of(node("node-a", 31.0)) == [("node node-a", "CRIT")]
+
+
+def test_a_node_whose_sessions_are_pinned_is_named_with_what_frees_it_and_several_nodes_are_no_fault_of_a_node() -> None:
+    down = ServerStat("api", "cp1", "DOWN", scur=0)
+    pinned, other = node("node-a", 31.0, address="192.0.2.9"), node("node-b", 21.0)
+    found = [f for f in judged(down, sessions={90: (session("192.0.2.9:1111"),)}, inventory=Inventory(nodes=(pinned, other))) if f.id == "NOD001"]
+    assert found[0].evidence == (
+        "it is NotReady in about 9 s; sessions from it on servers that are DOWN: 1; 1 more at the same time: look at the API servers and etcd first"
+    )
+    assert found[0].fix == "edgekeeper lb sessions --free all --yes"
+    assert "sessions" not in found[1].evidence
+
+
+def test_what_the_cluster_does_not_say_is_not_judged() -> None:
+    given = HaproxyFacts(readings=readings([Source("h.cfg", CONFIG)]), inventory=Inventory(nodes=(), api_servers=Unknown("the API is away")))
+    assert [said for said in examine(given, only=["HAP009", "NOD001"]).not_judged if said[0]] == [
+        (("HAP009",), "they compare with a cluster: the API is away; --kubeconfig FILE gives one")
+    ]

@@ -36,6 +36,7 @@ class Source:
     def __init__(self, *answers: tuple[Member, ...] | Exception) -> None:
         self.answers = list(answers)
         self.waited = 0
+        self.closed = False
 
     async def read(self) -> Membership:
         answer = self.answers.pop(0)
@@ -47,6 +48,9 @@ class Source:
         self.waited += 1
         if self.waited > 1:
             await asyncio.Event().wait()
+
+    async def aclose(self) -> None:
+        self.closed = True
 
 
 class Made:
@@ -187,5 +191,6 @@ def test_a_held_loss_is_looked_at_again_in_time_however_seldom_the_source_speaks
         await asyncio.gather(task, return_exceptions=True)
 
     asyncio.run(work())
+    assert source.closed
     assert waits[:3] == [None, HOLD_S, AGAIN_S]
     assert [decision for _, decision in made.told()] == ["hold", "act"]

@@ -57,9 +57,36 @@ def test_the_loss_of_half_or_of_one_is_not_held() -> None:
 
 
 def test_the_time_that_is_left_to_hold() -> None:
-    holding = Holding(some("a"), 100.0)
+    holding = Holding(some("a"), 100.0, some("a", "b", "c"))
     assert hold_left(holding, 103.0) == HOLD_S - 3
     assert hold_left(holding, 100.0 + HOLD_S + 1) == 0
+
+
+def test_while_a_loss_is_held_the_new_ones_serve_already() -> None:
+    """Where everybody is replaced at once, the lost are dead: waiting would leave nobody."""
+    held = select(some("a", "b", "c"), seen(some("d")), None, 100)
+    assert (held.members, held.decision) == (some("a", "b", "c", "d"), "hold")
+    more = select(held.members, seen(some("d", "e")), held.holding, 101)
+    assert (more.members, more.decision) == (some("a", "b", "c", "d", "e"), "hold")
+    assert "lost 3 of 3" in more.why
+    confirmed = select(more.members, seen(some("d", "e")), more.holding, 102)
+    assert (confirmed.members, confirmed.decision) == (some("d", "e"), "act")
+    back = select(more.members, seen(some("a", "b", "c")), more.holding, 102)
+    assert (back.members, back.decision) == (some("a", "b", "c"), "act")
+
+
+def test_who_has_moved_or_was_renamed_is_not_lost_and_never_there_twice() -> None:
+    before = some("a", "b", "c", "d")
+    moved = (Member("a", "192.0.2.1", 53), Member("b", "192.0.2.2", 53), Member("z", before[2].host, 53))
+    chosen = select(before, seen(moved), None, 0)
+    assert (chosen.members, chosen.decision) == (tuple(sorted(moved)), "act")
+    held = select(before, seen(moved[:1]), None, 0)
+    assert (held.members, held.decision) == (tuple(sorted((moved[0], *before[1:]))), "hold")
+
+
+def test_what_a_source_left_out_is_told_when_nobody_is_left() -> None:
+    told = Membership((), "the API", 0.0, by_person=False, notes=("none of 3 endpoints is ready",))
+    assert select(some("a"), told, None, 0).why == "the API names no members (none of 3 endpoints is ready); the last full set of 1 stays"
 
 
 snapshots = st.lists(st.sampled_from("abcdef"), max_size=6).map(lambda names: some(*set(names)))
@@ -67,7 +94,7 @@ snapshots = st.lists(st.sampled_from("abcdef"), max_size=6).map(lambda names: so
 
 @settings(max_examples=75, deadline=None)
 @given(snapshots, st.lists(st.tuples(snapshots, st.booleans(), st.floats(0.1, 8)), max_size=20))
-def test_the_members_are_the_set_before_or_the_whole_new_one_and_a_loss_is_held_for_so_long_only(
+def test_the_whole_new_set_counts_at_once_and_a_loss_is_held_for_so_long_only(
     first: tuple[Member, ...], views: list[tuple[tuple[Member, ...], bool, float]]
 ) -> None:
     current, holding, now = first, None, 0.0
@@ -75,7 +102,8 @@ def test_the_members_are_the_set_before_or_the_whole_new_one_and_a_loss_is_held_
     for members, by_person, passed in views:
         now += passed
         chosen = select(current, seen(members, by_person=by_person), holding, now)
-        assert chosen.members in (current, members)
+        assert set(chosen.members) <= {*current, *members}
+        assert set(members) <= set(chosen.members)
         assert chosen.members or not current
         assert chosen.why
         if chosen.decision == "hold":

@@ -22,7 +22,12 @@ def test_what_is_written_down_is_known(tmp_path: Path) -> None:
 
 
 def test_what_only_the_machine_knows_has_a_stand_in_and_a_doubt(tmp_path: Path) -> None:
-    for said, word in (({"file": str(tmp_path / "none")}, "is not on this machine"), ({"dns": {"name": "x.example"}}, "are not asked for by a check")):
+    for said, word in (
+        ({"file": str(tmp_path / "none")}, "is not on this machine"),
+        ({"dns": {"name": "x.example"}}, "are not asked for by a check"),
+        ({"endpointslice": "a/b"}, "the cluster is not asked by a check"),
+        ({"nodes": {}}, "the cluster is not asked by a check"),
+    ):
         found, doubts = told(said)
         assert found == (Member("stand-in", "stand-in", 6443),)
         assert len(doubts) == 1

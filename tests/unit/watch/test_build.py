@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from edgekeeper.config.kubernetes import Kubernetes
 from edgekeeper.config.ops import Ops, Peer
 from edgekeeper.config.watch import Container, Watch
 from edgekeeper.errors import UsageError
@@ -17,6 +18,8 @@ from edgekeeper.watch.fingerprint import Burst
 from edgekeeper.watch.onbehalf import HEARD_S, PeerAsker
 from edgekeeper.watch.presets import merged
 from edgekeeper.watch.siblings import Place, Siblings
+
+HERE = build.Here("edge-a", Kubernetes.model_validate({"kubeconfig": "/nowhere/config"}))
 
 
 def watch(**said: Any) -> Watch:
@@ -92,7 +95,7 @@ def test_fingerprints_that_cannot_be_used_are_told_with_the_watch_that_has_them(
 )
 def test_what_could_never_be_asked_is_refused_with_its_place(tmp_path: Path, said: dict[str, Any], why: str) -> None:
     with pytest.raises(UsageError, match=why):
-        build.parts(watch(**said), SystemClock(), tmp_path, tmp_path)
+        build.parts(watch(**said), SystemClock(), tmp_path, tmp_path, HERE)
 
 
 def test_each_kind_of_cure_and_source_is_made_and_nothing_is_touched(tmp_path: Path) -> None:
@@ -104,18 +107,18 @@ def test_each_kind_of_cure_and_source_is_made_and_nothing_is_touched(tmp_path: P
         {"http": "http://127.0.0.1:1/restart"},
         {"netbird_clients": "http://127.0.0.1:8444"},
     ]
-    parts = build.parts(watch(cure=cure), SystemClock(), tmp_path, tmp_path)
+    parts = build.parts(watch(cure=cure), SystemClock(), tmp_path, tmp_path, HERE)
     assert [one.name for one in parts.cures][:4] == ["docker restart proxy", "docker restart other", "systemd restart a.service", "command reboot"]
     assert len(parts.cures) == parts.policy.steps == 6
     for source in ({"file": str(tmp_path / "log")}, {"journald": "a.service"}, {"command": ["tail", "-F", "x"]}):
-        assert build.parts(watch(docker=None, cure={"systemd": "a"}, **source), SystemClock(), tmp_path, tmp_path).source is not None
-    assert build.parts(watch(), SystemClock(), tmp_path, tmp_path).asker is None
+        assert build.parts(watch(docker=None, cure={"systemd": "a"}, **source), SystemClock(), tmp_path, tmp_path, HERE).source is not None
+    assert build.parts(watch(), SystemClock(), tmp_path, tmp_path, HERE).asker is None
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_cure_keeps_its_own_words(tmp_path: Path) -> None:
     cure = [{"docker": "proxy", "stop_timeout": "1s"}, {"http": "http://127.0.0.1:1/", "method": "PUT", "token_file": "/etc/token", "timeout": "7s"}]
-    docker, http = build.parts(watch(cure=cure), SystemClock(), tmp_path, tmp_path).cures
+    docker, http = build.parts(watch(cure=cure), SystemClock(), tmp_path, tmp_path, HERE).cures
     assert vars(docker)["_stop_timeout"] == 1.0
     assert (vars(http)["_method"], vars(http)["_token_file"], vars(http)["_deadline_s"]) == ("PUT", "/etc/token", 7.0)
 
@@ -125,7 +128,7 @@ def test_siblings_are_asked_where_that_is_wanted_and_their_answers_may_be_as_old
     written = watch(
         probe={"targets": ["tcp://192.0.2.1:1"], "from": who, "every": "2s", "timeout": "3s"}, group={"name": "mesh", "members": ["edge-a", "edge-b"]}
     )
-    made = build.asked_by_siblings(written, build.parts(written, SystemClock(), tmp_path, tmp_path), _place())
+    made = build.asked_by_siblings(written, build.parts(written, SystemClock(), tmp_path, tmp_path, HERE), _place())
     assert isinstance(made.asker, PeerAsker) == asked
     assert made.policy.timeout_s == (2.0 + 3.0 + HEARD_S if asked else 3.0)
 

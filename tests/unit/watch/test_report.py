@@ -71,5 +71,5 @@ def test_a_watch_that_is_gone_is_gone_from_the_metrics_too() -> None:
         assert line in text, line
     measure([{**QUIET, "probe": None}], {}, metrics)
     text = metrics.text().decode()
-    assert "mesh" not in text
+    assert 'watch="mesh"' not in text
     assert 'edgekeeper_watch_up{watch="web"}' not in text

@@ -175,6 +175,8 @@ class Member:
 class World:
     """Members whose questions to each other take their time or are lost, and whose cures take theirs or do not help."""
 
+    kind: type[Member] = Member
+
     def __init__(self, seed: int, n: int, *, lossy: bool) -> None:
         self.chance = random.Random(seed)
         self.now = 0.0
@@ -182,7 +184,7 @@ class World:
         self.order = tuple("abc"[:n])
         self.queue: list[tuple[float, int, Callable[[], None]]] = []
         self.cures: list[str] = []
-        self.members = {name: Member(name, self) for name in self.order}
+        self.members = {name: self.kind(name, self) for name in self.order}
         together = self.chance.random() < 0.5
         for name, member in self.members.items():
             self.at(5.0 if together else self.chance.uniform(2, 12), lambda m=member: self.dies(m))
@@ -249,4 +251,100 @@ class World:
 def test_never_two_at_once_while_they_hear_each_other_and_nobody_waits_for_ever(seed: int, n: int, lossy: bool) -> None:
     world = World(seed, n, lossy=lossy)
     world.run(70.0)
+    assert set(world.cures) == set(world.order)
+
+
+def test_who_holds_the_lease_passes_over_wishes_that_need_it_too_and_over_who_is_not_heard() -> None:
+    for me, other in (("a", "b"), ("b", "a")):
+        assert ask(me, view(other, wants=True, by_lease=True), leased=True).allowed
+        assert not ask(me, view(other, wants=True), leased=True).allowed, "one that cannot ask for the Lease goes by the order"
+        assert not ask(me, view(other, curing=True, curing_s=3.0, by_lease=True), leased=True).allowed
+        assert ask(me, lost(view(other, ago=20.0)), leased=True).allowed
+        assert not ask(me, view(other, ago=0.1, asked=0.05), mine=wish(NOW - 0.12), leased=True).allowed, "it must have been asked since"
+        assert not ask(me, lost(view(other, ago=2.0, curing=True, curing_s=3.0)), leased=True).allowed
+    assert not ask("b", view("a", wants=True, by_lease=True)).allowed
+
+
+class Leased(Member):
+    """A member that asks for the Lease of ``Cluster``, which it reaches now and then."""
+
+    reaches = True
+    lost = 0.0
+    term = -100.0
+    ordered = False
+    standing = ""
+
+    def campaign(self) -> str:
+        """How it stands with the Lease."""
+        world = self.world
+        assert isinstance(world, Cluster)
+        if (self.reaches and world.holder in {self.name, ""}) or (world.until <= world.now and self.reaches):
+            world.holder, world.until, self.term = self.name, world.now + WAIT_S, world.now
+        if world.now - self.term < WAIT_S * 2 / 3:
+            return "held"
+        if self.reaches:
+            return "waits"
+        return "asking" if world.now - self.lost < 2.0 else "away"
+
+    def said(self) -> SiblingWatch:
+        told = self.campaign() if self.mine is not None else ""
+        self.flips(told)
+        return replace(super().said(), by_lease=told in {"held", "waits", "asking"})
+
+    def flips(self, standing: str) -> None:
+        """Who cannot ask for it any more announces its wish anew."""
+        if standing == "away" and not self.ordered and self.mine is not None:
+            self.mine = replace(self.mine, announced=self.world.now)
+        self.ordered = standing == "away"
+
+    def look(self) -> None:
+        if not self.dead or self.cure is not None:
+            return
+        self.mine = self.mine or wish(self.world.now)
+        standing = self.campaign()
+        self.flips(standing)
+        found = turn(self.name, self.world.order, "mesh", self.mine, self.views, self.world.now, WAIT_S, leased=standing == "held")
+        self.mine = found.mine
+        if found.allowed and standing in {"held", "away"}:
+            self.world.begins(self, self.world.now - self.mine.wished)
+
+
+class Cluster(World):
+    """A world with a Lease that each member reaches at times only."""
+
+    kind = Leased
+
+    def __init__(self, seed: int, n: int) -> None:
+        self.holder, self.until = "", -1.0
+        super().__init__(seed, n, lossy=False)
+        for member in self.members.values():
+            assert isinstance(member, Leased)
+            self.at(self.chance.uniform(0, 40), lambda m=member: self.cut(m))
+
+    def cut(self, member: Leased) -> None:
+        member.reaches, member.lost = not member.reaches, self.now
+        self.at(self.now + self.chance.uniform(0.5, 15), lambda: self.cut(member))
+
+    def begins(self, member: Member, waited: float) -> None:
+        super().begins(member, waited)
+        begun = self.now
+        self.at(self.now + WAIT_S, lambda: self.lets_go(member) if member.cure == begun else None)
+
+    def lets_go(self, member: Member) -> None:
+        assert isinstance(member, Leased)
+        if member.mine is None:
+            member.term = -100.0
+            if self.holder == member.name and member.reaches:
+                self.holder, self.until = "", -1.0
+
+    def ends(self, member: Member) -> None:
+        super().ends(member)
+        self.lets_go(member)
+
+
+@given(st.integers(0, 2**32), st.sampled_from([2, 3]))
+@settings(max_examples=8, deadline=None)
+def test_a_lease_that_each_reaches_at_times_only_never_lets_two_go_at_once(seed: int, n: int) -> None:
+    world = Cluster(seed, n)
+    world.run(90.0)
     assert set(world.cures) == set(world.order)

@@ -5,7 +5,10 @@ from __future__ import annotations
 from edgekeeper.lab.drill import Drill
 from edgekeeper.lab.drills import (
     changes,
+    deployment,
+    expose_lists,
     kinds,
+    kubelet,
     members,
     pinned,
     reloads,
@@ -29,6 +32,7 @@ DRILLS: dict[str, Drill] = {
         pinned.GUARD,
         pinned.ALL_SLOW,
         pinned.MAINT,
+        kubelet.KUBELET,
         reloads.RELOADS,
         reloads.TAKEN_PORT,
         reloads.RELOAD_DOWN,
@@ -37,6 +41,7 @@ DRILLS: dict[str, Drill] = {
         members.FROZEN,
         changes.CHANGED,
         changes.ROLLED,
+        deployment.DEPLOYMENT_ROLLED,
         changes.BAD_CONFIG,
         supervisor.KILLED,
         supervisor.FROZEN,
@@ -72,5 +77,6 @@ DRILLS: dict[str, Drill] = {
         watch_lines.ROTATION,
         watch_members.MANAGEMENT_DOWN,
         watch_members.WATCH_PAIR,
+        expose_lists.EMPTY_LIST,
     )
 }

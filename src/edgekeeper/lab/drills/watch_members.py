@@ -7,7 +7,7 @@ import time
 from itertools import pairwise
 
 from edgekeeper.lab import visits
-from edgekeeper.lab.boxes import HEALTH, Box, Scripts, Visitors, Watchdog
+from edgekeeper.lab.boxes import HEALTH, Box, Scripts, Watchdog
 from edgekeeper.lab.drill import Case, Drill, Script
 from edgekeeper.lab.drills.watch_wedges import AT_S, ONCE, PLAIN_S, begun, measured
 from edgekeeper.lab.outcome import Measured, Side
@@ -15,6 +15,7 @@ from edgekeeper.lab.product import Home
 from edgekeeper.lab.referee import Promise
 from edgekeeper.lab.stage import Stage
 from edgekeeper.lab.topology import NODE_ADDRESSES, NODES, lan_plan
+from edgekeeper.lab.visitors import Visitors
 
 AWAY_S = 8.0
 

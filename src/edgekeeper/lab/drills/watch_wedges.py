@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from edgekeeper.lab import plain_watch, visits
-from edgekeeper.lab.boxes import Box, Scripts, Visitors, Watchdog
+from edgekeeper.lab.boxes import Box, Scripts, Watchdog
 from edgekeeper.lab.drill import Case, Drill, Script
 from edgekeeper.lab.outcome import Measured, Side
 from edgekeeper.lab.referee import Promise
 from edgekeeper.lab.stage import Stage
+from edgekeeper.lab.visitors import Visitors
 
 AT_S = 1.0
 """When the fault comes, after the clients began."""

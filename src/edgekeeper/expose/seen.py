@@ -1,0 +1,19 @@
+"""What the role knows of its last passes. Values only: the role writes them, its report reads them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from edgekeeper.expose.sync import Pass
+
+
+@dataclass(slots=True)
+class Seen:
+    """What the role knows of its last passes, for its status."""
+
+    last: Pass | None = None
+    at: float | None = None
+    failed: str | None = None
+    leads: bool = False
+    lease: str = ""
+    calls: int = 0

@@ -1,0 +1,1 @@
+"""Where the wanted hosts come from: objects of the cluster, and a file."""

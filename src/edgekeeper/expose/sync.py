@@ -1,0 +1,303 @@
+"""One pass: see the sources and the mesh whole, plan, apply, remember, tell. A view that is not whole changes nothing that it does not know."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final, Protocol
+
+from edgekeeper.config.expose import Expose
+from edgekeeper.expose import mark, memory
+from edgekeeper.expose.apply import Mesh, Outcome, apply
+from edgekeeper.expose.brake import Limits
+from edgekeeper.expose.kinds import Anchor, Footing, Place, Remark, Service, Snapshot
+from edgekeeper.expose.memory import Kept
+from edgekeeper.expose.plan import Action, Held, Plan, Setting, only, plan
+from edgekeeper.expose.wishes import wishes
+from edgekeeper.log import INFO, WARNING, Event, emit
+from edgekeeper.model.entry import Entry
+from edgekeeper.ports import Clock, Journal
+
+FIRST_AGAIN_S: Final = 30.0
+LONGEST_AGAIN_S: Final = 900.0
+"""A host whose write the mesh refuses (its domain is unknown there, say) is tried again after a pause that doubles from the one to the other."""
+
+WAITS: Final = frozenset({"no_cluster", "unknown_domain", "taken", "invalid", "in_use", "broken", "unreachable"})
+
+
+class Source(Protocol):
+    """Where wishes come from; see ``sources``."""
+
+    def snapshot(self) -> Snapshot:
+        """What is known now."""
+
+    async def relist(self) -> bool:
+        """Ask for full lists once more; whether they came."""
+
+
+class Ground(Protocol):
+    """What is below the services in the mesh; see ``infrastructure``. ``remarks``: what a person should know of it; ``acts``: what was written last."""
+
+    @property
+    def remarks(self) -> Sequence[str]:
+        """Sentences."""
+
+    @property
+    def acts(self) -> Sequence[str]:
+        """Sentences."""
+
+    async def ensure(self, addresses: Iterable[str], service_cidr: str | None, *, ports: Iterable[int] = ...) -> Footing:
+        """Make and repair it."""
+
+    async def look(self, addresses: Iterable[str], service_cidr: str | None) -> tuple[Footing, tuple[str, ...]]:
+        """What it is, and what would be made."""
+
+    def doubt(self, why: str) -> None:
+        """Something does not fit; look at all of it with the next ``ensure``."""
+
+
+class Services(Mesh, Protocol):
+    """The mesh, with the one call of a steady pass."""
+
+    async def services(self) -> Sequence[Service]:
+        """All services of the account."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """What a pass saw and did. ``steps`` are what would be made below the services (of a plan only); ``grounds``: what a person should know of it."""
+
+    plan: Plan
+    outcomes: tuple[Outcome, ...] = ()
+    steps: tuple[str, ...] = ()
+    took_s: float = 0.0
+    grounds: tuple[str, ...] = ()
+
+    def count(self, *kinds: str) -> int:
+        """Actions of these kinds that were done."""
+        return sum(1 for one in self.outcomes if one.done and one.action.kind in kinds)
+
+    @property
+    def failed(self) -> tuple[Outcome, ...]:
+        """Actions that were not done, the untried ones included."""
+        return tuple(one for one in self.outcomes if not one.done)
+
+    @property
+    def again_s(self) -> float | None:
+        """When the mesh takes calls again, where it has said that it takes none now."""
+        return max((one.again_s for one in self.outcomes if one.again_s is not None), default=None)
+
+    def states(self) -> dict[str, tuple[str, str]]:
+        """Each host that is wanted or there: one word, and why."""
+        out = dict.fromkeys(self.plan.right, ("active", ""))
+        out |= {held.host: (held.state, held.why) for held in self.plan.held}
+        for action in self.plan.actions:
+            out[action.host] = ("wanted", action.why)
+        for one in self.outcomes:
+            done = {"disable": "leaving", "delete": "gone"}.get(one.action.kind, "active")
+            out[one.action.host] = (done, "") if one.done else (_WORDS.get(one.kind, "pending"), one.why)
+        return out
+
+    def only(self, hosts: Collection[str]) -> Pass:
+        """The part of it that is about these hosts."""
+        return replace(self, plan=only(self.plan, hosts))
+
+    def sentence(self) -> str:
+        """The pass in one line."""
+        changed = self.count("update", "repair", "return", "adopt", "migrate")
+        more = f", {len(self.failed)} not done" if self.failed else ""
+        return (
+            f"{self.plan.wanted} wanted, {self.count('create')} created, {changed} updated, {self.count('disable')} disabled, "
+            f"{self.count('delete')} deleted, {len(self.plan.held)} held{more}"
+        )
+
+
+_WORDS = {"no_cluster": "proxy-offline", "unknown_domain": "domain-unknown", "taken": "conflict", "invalid": "refused"}
+
+
+@dataclass(slots=True)
+class _Wait:
+    """A host whose write was refused: until when it is not tried again (monotonic), and the pause that was waited."""
+
+    until: float
+    pause: float
+    why: str
+    state: str
+
+
+@dataclass(slots=True)
+class Sync:
+    """Passes over one config. ``may`` raises LockHeldError when this process must not write (any more)."""
+
+    expose: Expose
+    source: Source
+    mesh: Services
+    ground: Ground
+    clock: Clock
+    journal: Journal
+    file: Path
+    told: Callable[[Outcome], None] = lambda _: None
+    remarks: Callable[[tuple[Remark, ...]], Awaitable[None]] | None = None
+    kept: Kept = field(default_factory=Kept)
+    doubt: str | None = None
+    _waits: dict[str, _Wait] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.kept, self.doubt = memory.recall(self.file)
+
+    async def look(self, setting: Setting) -> Pass:
+        """What a pass would do; nothing is written anywhere."""
+        begun = self.clock.monotonic()
+        snapshot = self.source.snapshot()
+        services = await self.mesh.services()
+        places = self._places(snapshot)
+        footing, steps = await self.ground.look(_addresses(places), self._cidr(snapshot))
+        if steps:  # what is missing would be made first
+            made_first = {address: Anchor("(new)", "subnet") for address in _addresses(places)}
+            footing = replace(footing, by_address=made_first | dict(footing.by_address))
+        first = self.kept.brake.passes == 0
+        made = plan(snapshot, wishes(snapshot.claims, self.expose), places, footing, services, self.kept.brake, setting, self.clock.moment(), first=first)
+        return Pass(made, (), steps, self.clock.monotonic() - begun, tuple(self.ground.remarks))
+
+    async def once(self, setting: Setting, *, first: bool, may: Callable[[], None], hosts: frozenset[str] | None = None) -> Pass:
+        """One pass; an EdgekeeperError when the mesh cannot be seen: then nothing was changed. ``hosts`` limits what is written to these."""
+        begun = self.clock.monotonic()
+        snapshot = self.source.snapshot()
+        services = await self.mesh.services()
+        places = self._places(snapshot)
+        may()
+        footing = await self._footing(places, snapshot, _used(services, setting))
+        wanted = wishes(snapshot.claims, self.expose)
+        made = plan(snapshot, wanted, places, footing, services, self.kept.brake, setting, self.clock.moment(), first=first)
+        if self._absent_need_lists(made):
+            await self.source.relist()
+        made = self._waiting(made, hosts)
+        self._remember(Kept(made.memory, places))
+        outcomes = await apply(made.actions, self.mesh, self.journal, concurrency=self.expose.concurrency, may=may, told=self.told)
+        self._note(outcomes)
+        result = Pass(made, tuple(outcomes), (), self.clock.monotonic() - begun, tuple(self.ground.remarks))
+        self._tell(result)
+        return result
+
+    async def _footing(self, places: Mapping[str, Place], snapshot: Snapshot, used: set[str]) -> Footing:
+        """What the targets stand on; looked at once more when a service of ours stands on something else."""
+        addresses, cidr = _addresses(places), self._cidr(snapshot)
+        ports = sorted({place.port for place in places.values()})
+        footing = await self.ground.ensure(addresses, cidr, ports=ports)
+        self._tell_acts()
+        dead = sorted(used - footing.alive)
+        if dead:
+            self.ground.doubt(f"services lead to {dead[0]}, which is not there")
+            footing = await self.ground.ensure(addresses, cidr, ports=ports)
+            self._tell_acts()
+        return footing
+
+    def _tell_acts(self) -> None:
+        for act in self.ground.acts:
+            emit(Event.EXPOSE_REPAIRED, act, level=INFO)
+            self.journal.write(Entry("expose", Event.EXPOSE_REPAIRED, "mesh", "act", act))
+
+    def _places(self, snapshot: Snapshot) -> dict[str, Place]:
+        """Each class's place now, or the last good one; classes that are not configured any more are forgotten."""
+        return {klass: place for klass, place in {**self.kept.places, **snapshot.places}.items() if klass in self.expose.targets}
+
+    def _cidr(self, snapshot: Snapshot) -> str | None:
+        return self.expose.service_cidr or snapshot.service_cidr
+
+    def _absent_need_lists(self, made: Plan) -> bool:
+        """Whether a host's absence waits for more full lists: a watch alone lists once."""
+        return any(one.lists < self.expose.brake.absent_lists for one in made.memory.absent.values())
+
+    def _waiting(self, made: Plan, hosts: frozenset[str] | None) -> Plan:
+        """Without the hosts whose write was refused a moment ago, and without those that are not meant."""
+        now = self.clock.monotonic()
+        go: list[Action] = []
+        held = list(made.held)
+        for action in made.actions:
+            wait = self._waits.get(action.host)
+            if hosts is not None and action.host not in hosts:
+                continue
+            if wait is not None and now < wait.until:
+                held.append(Held(action.host, wait.state, f"{wait.why}; tried again in {wait.until - now:.0f} s", action.wish))
+            else:
+                go.append(action)
+        for host in self._waits.keys() - {action.host for action in made.actions}:
+            del self._waits[host]
+        return replace(made, actions=tuple(go), held=tuple(held))
+
+    def _note(self, outcomes: Iterable[Outcome]) -> None:
+        """When each host that was refused is tried again."""
+        now = self.clock.monotonic()
+        for one in outcomes:
+            host = one.action.host
+            if one.dead_target:
+                self.ground.doubt(one.why)
+            if one.kind in WAITS:
+                before = self._waits.get(host)
+                pause = min(LONGEST_AGAIN_S, 2 * before.pause) if before is not None else FIRST_AGAIN_S
+                self._waits[host] = _Wait(now + pause, pause, one.why, _WORDS.get(one.kind, "pending"))
+            elif one.done:
+                self._waits.pop(host, None)
+
+    def forget_waits(self, hosts: Iterable[str]) -> None:
+        """Try these at once: their object has changed."""
+        for host in hosts:
+            self._waits.pop(host, None)
+
+    def _remember(self, kept: Kept) -> None:
+        if kept != self.kept:
+            self.kept = kept
+            self.doubt = memory.remember(self.file, kept)
+
+    def _tell(self, result: Pass) -> None:
+        quiet = not result.outcomes and not result.plan.refused
+        emit(Event.EXPOSE_PASS, result.sentence(), level=INFO, **numbers(result))
+        if result.plan.refused:
+            emit(Event.EXPOSE_REFUSED, result.plan.refused, level=WARNING)
+        if not quiet:
+            self.journal.write(Entry("expose", Event.EXPOSE_PASS, "pass", "refuse" if result.plan.refused else "act", result.sentence(), dict(numbers(result))))
+
+
+def numbers(result: Pass) -> Mapping[str, int | float]:
+    """A pass in numbers."""
+    return {
+        "wanted": result.plan.wanted,
+        "managed": result.plan.own,
+        "created": result.count("create"),
+        "updated": result.count("update", "repair", "return", "adopt", "migrate"),
+        "disabled": result.count("disable"),
+        "deleted": result.count("delete"),
+        "held": len(result.plan.held),
+        "failed": len(result.failed),
+        "took_s": round(result.took_s, 3),
+    }
+
+
+def setting_of(expose: Expose, *, force: bool = False, adopt: Iterable[str] = ()) -> Setting:
+    """What the config says about what may be done."""
+    limits = expose.brake
+    return Setting(
+        expose.owner,
+        expose.cluster,
+        expose.listen_port,
+        expose.proxy_protocol,
+        expose.policy,
+        Limits(limits.absent_lists, limits.grace, limits.disabled, limits.share, limits.few),
+        force,
+        frozenset(adopt),
+    )
+
+
+def _addresses(places: Mapping[str, Place]) -> list[str]:
+    return sorted({place.address for place in places.values()})
+
+
+def _used(services: Iterable[Service], setting: Setting) -> set[str]:
+    """The resources that services of ours lead to."""
+    out: set[str] = set()
+    for service in services:
+        own = mark.read(service.name)
+        if own is not None and own.ours(setting.owner, setting.cluster):
+            out |= {str(target.get("target_id", "")) for target in service.raw.get("targets") or ()}
+    return out

@@ -18,9 +18,12 @@ machine, without edgekeeper, with the configuration that a user would write. Out
 
 """
 COSTS = "What edgekeeper itself costs"
-ENGINES = {"dockerd": "Docker", "keepalived": "keepalived", "haproxy": "HAProxy", "dnsdist": "dnsdist"}
+ENGINES = {"dockerd": "Docker", "keepalived": "keepalived", "haproxy": "HAProxy", "dnsdist": "dnsdist", "kube-apiserver": "Kubernetes"}
 """In the order of the page."""
-BESIDE = {engine: f"plain {title}" for engine, title in ENGINES.items()} | {"dockerd": "the scripts of the field"}
+BESIDE = {engine: f"plain {title}" for engine, title in ENGINES.items()} | {
+    "dockerd": "the scripts of the field",
+    "kube-apiserver": "the field's controller",
+}
 """What stands beside edgekeeper in the README's tables."""
 ABOUT = {
     "dockerd": """A small proxy runs in a container of a real Docker daemon; clients open a connection for each request, twenty a second. It wedges on command and writes the line that tells of it. Beside it ("plain") stand
@@ -40,6 +43,10 @@ least", its clients had no answer until the end of the run.
     "dnsdist": """A client asks 500 questions a second (200 UDP source ports, every name new). Plain dnsdist has `chashed` with weight 100 and health checks every
 second, and is restarted for every change. (With `leastOutstanding` a plain dnsdist loses one or two questions to a dead member instead of
 hundreds; the price is the members' warm caches.) "Unanswered" means no good answer within 3 s unless the row says otherwise.
+""",
+    "kube-apiserver": """`edgekeeper expose run` beside a real kube-apiserver with its etcd, a fake of NetBird's management API that behaves as its source says, a TLS passthrough proxy that follows it, and a TLS server behind that.
+Clients ask the published hosts through the proxy all the time, over fresh connections and over kept ones. "Plain" is a controller with the habits of the field report's: it takes for its own what leads to
+its network, writes only the fields that it knows, deletes at once what is not in the list, and ends a pass at the first error. Its passes are 5 s apart here instead of 60 s, unless the case says so.
 """,
 }
 WHY: dict[tuple[str, str], str] = {
@@ -65,6 +72,7 @@ README_LB = (
     ("lb-reload-down/defaults", "a reload while a server hangs: requests lost"),
     ("lb-reloads/defaults", "a thousand reloads under load: requests lost"),
     ("lb-supervisor-killed/killed", "edgekeeper itself is killed: requests lost"),
+    ("lb-kubelet/defaults", "one of two real kube-apiservers freezes: until a watch, a lease, kubectl and an HTTP/2 client are served again"),
 )
 README_WATCH = (
     ("watch-wedge/hang", "a proxy in a container wedges (a hang): from the wedge until a client is answered"),
@@ -95,6 +103,16 @@ README_DNS = (
     ("dns-engine-restarted/overlap", "dnsdist must be restarted (a listener added)"),
     ("dns-bad-config/defaults", "a mistake in the configuration"),
     ("dns-supervisor-killed/defaults", "edgekeeper itself is killed"),
+    ("dns-deployment-rolled/defaults", "the members are pods of a Kubernetes, and their Deployment is rolled"),
+)
+README_EXPOSE = (
+    ("expose-empty-list/defaults", "the label is lost on 19 of 20 Ingresses for a moment: services deleted"),
+    ("expose-empty-list/fresh-etcd", "the API server comes back with an empty etcd: services deleted"),
+    ("expose-two-owners/defaults", "two clusters share the mesh: writes in fifteen seconds without a change"),
+    ("expose-restrictions/defaults", "the target moves under an allow-list of the dashboard: strangers let in"),
+    ("expose-rate-limit/defaults", "sixty hosts come under NetBird's rate limit: hosts that are never published"),
+    ("expose-restrictions/changes", "an Ingress changes: until it is written, 95 %"),
+    ("expose-two-owners/killed", "the edgekeeper that leads is killed: until the other writes"),
 )
 BEGIN, END = "<!-- figures: written by script/figures from the drills, do not edit -->", "<!-- end of figures -->"
 
@@ -238,6 +256,7 @@ def _readme(drills: list[dict[str, Any]], before: str) -> str:
         "keepalived": _readme_table(drills, "keepalived", "keepalived {}", README_VIP),
         "haproxy": _readme_table(drills, "haproxy", "HAProxy {}", README_LB),
         "dnsdist": _readme_table(drills, "dnsdist", "dnsdist {}, questions lost", README_DNS),
+        "kube-apiserver": _readme_table(drills, "kube-apiserver", "Kubernetes {}", README_EXPOSE),
     }
     return "\n".join(table for engine in ENGINES if (table := new[engine] or old[engine]))
 

@@ -291,7 +291,7 @@ def test_s10_a_service_in_http_mode_is_left_and_migrated_on_demand_with_its_rest
             }
             fake.state.hand("POST", "reverse-proxies/services", body)
             before = edge.hosts()[HOSTS[1]]
-            edge.cluster.wants(*HOSTS[:2], adopt="true")
+            edge.cluster.wants(*HOSTS[:2], adopt="true")  # a mode is not changed for an annotation
             assert (await edge.passes(5))[-1].plan.held[0].state == "conflict"
             assert edge.hosts()[HOSTS[1]] == before
             fake.faults.add(Fault("status", method="POST", kind="services", status=500))

@@ -147,6 +147,9 @@ class Expose(Section):
     listen_port: Port = Field(443, description="Port that the proxy itself listens on (NB_PROXY_ADDRESS), which is not always the public one.")
     proxy_protocol: bool = Field(True, description="Whether the target is told the client's address by the PROXY protocol.")
     policy: Literal["sync", "upsert-only", "create-only"] = Field("sync", description="What may be done: all; nothing deleted; nothing changed either.")
+    adopt_by_annotation: bool = Field(
+        False, description="Whether an object may take over a service that somebody has made by hand; whoever may write it could then lift its restrictions."
+    )
     every: Duration = Field(60.0, ge=5, le=86_400, description="A pass at least so often, beside those that a change asks for.")
     debounce: Duration = Field(0.5, ge=0, le=60, description="After a change so long for more of them, at most.")
     concurrency: int = Field(16, ge=1, le=64, description="Requests to the mesh at the same time.")

@@ -24,6 +24,19 @@ _PASSTHROUGH = frozenset({"proxy_protocol", "request_timeout", "session_idle_tim
 _RESTRICTIONS = ("allowed_cidrs", "blocked_cidrs", "allowed_countries", "blocked_countries")
 
 
+def strange(raw: Mapping[str, Any]) -> str | None:
+    """What of a service has a form that is not understood, so that nothing can be laid over it; None when all has."""
+    targets = raw.get("targets") or []
+    if not isinstance(targets, list) or not all(isinstance(one, Mapping) for one in targets):
+        return "targets is no list of objects"
+    if not all(isinstance(one.get("options") or {}, Mapping) for one in targets):
+        return "a target's options are no object"
+    limits = raw.get("access_restrictions") or {}
+    if not isinstance(limits, Mapping) or not all(isinstance(limits.get(key) or [], list) for key in _RESTRICTIONS):
+        return "access_restrictions is no object of lists"
+    return None
+
+
 def fresh(host: str, name: str, options: Options, place: Place, anchor: Anchor, *, listen_port: int, proxy_protocol: bool) -> dict[str, Any]:
     """A service that is not there yet."""
     blank: dict[str, Any] = {"auth": {}, "pass_host_header": False, "rewrite_redirects": False}

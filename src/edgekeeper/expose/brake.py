@@ -29,11 +29,16 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Absence:
-    """Since when a host that has a service is not wanted, and in how many full lists in a row it was missing. ``left``: since when it is disabled."""
+    """Since when a host that has a service is not wanted, and in how many full lists in a row it was missing. ``left``: since when it is disabled.
+
+    ``refused``: it was among too many. When they come back one after the other, the last few of them are no longer too many; such a host
+    has to be absent anew.
+    """
 
     since: Moment
     lists: int = 0
     left: Moment | None = None
+    refused: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +69,16 @@ def wanted_again(memory: Memory, wanted: Collection[str]) -> Memory:
     return replace(memory, absent={host: one for host, one in memory.absent.items() if host not in wanted})
 
 
+def refused(memory: Memory, hosts: Collection[str]) -> Memory:
+    """The memory after these were refused together."""
+    return replace(memory, absent={host: replace(one, refused=True) if host in hosts else one for host, one in memory.absent.items()})
+
+
+def begun_anew(memory: Memory, hosts: Collection[str], now: Moment) -> Memory:
+    """The memory when those that were refused are not too many any more: their absence begins now."""
+    return replace(memory, absent={host: Absence(now, 0, one.left) if host in hosts else one for host, one in memory.absent.items()})
+
+
 def may_leave(absence: Absence, now: Moment, limits: Limits) -> str | None:
     """Why the service of an absent host is not disabled yet, or None when it may be."""
     for_s = elapsed(absence.since, now)
@@ -92,7 +107,12 @@ def too_many(leaving: int, own: int, limits: Limits) -> str | None:
 def dump(memory: Memory) -> dict[str, Any]:
     """As JSON."""
     hosts = {
-        host: {"since": _moment(one.since), "lists": one.lists, **({"left": _moment(one.left)} if one.left is not None else {})}
+        host: {
+            "since": _moment(one.since),
+            "lists": one.lists,
+            **({"left": _moment(one.left)} if one.left is not None else {}),
+            **({"refused": True} if one.refused else {}),
+        }
         for host, one in memory.absent.items()
     }
     return {"absent": hosts, "passes": memory.passes}
@@ -103,7 +123,7 @@ def load(found: Mapping[str, Any]) -> Memory:
     absent: dict[str, Absence] = {}
     for host, one in dict(found["absent"]).items():
         left = one.get("left")
-        absent[str(host)] = Absence(_at(one["since"]), max(int(one["lists"]), 0), _at(left) if left is not None else None)
+        absent[str(host)] = Absence(_at(one["since"]), max(int(one["lists"]), 0), _at(left) if left is not None else None, one.get("refused") is True)
     return Memory(absent, NEVER, max(int(found["passes"]), 0))
 
 

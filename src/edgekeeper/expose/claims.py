@@ -40,7 +40,7 @@ def of_route(item: Any, kind: str, prefix: str, created: float, known: Collectio
 
 def status_of(item: Any, prefix: str) -> str:
     """What edgekeeper has written onto the object before; "" when nothing."""
-    return _text(_annotations(item).get(f"{prefix}/{STATUS}"))
+    return _annotations(item).get(f"{prefix}/{STATUS}", "")  # whole: a part of it would look like another one, and be written again and again
 
 
 def _origin(item: Any, kind: str, created: float) -> Origin:

@@ -207,7 +207,7 @@ class Infrastructure:
         """What an earlier process has chosen; a file that cannot be read counts as none: everything in it can be looked up again."""
         if self._file is None:
             return
-        with contextlib.suppress(EdgekeeperError, ValueError, TypeError, KeyError, AttributeError):
+        with contextlib.suppress(EdgekeeperError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
             kept: dict[str, Any] = json.loads(read_text(self._file))
             if kept["schema"] != 1 or kept["for"] != self._identity():
                 return

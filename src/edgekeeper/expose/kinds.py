@@ -81,10 +81,14 @@ class Wish:
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
-    """All that is wanted, by host, and what must be told about the rest."""
+    """All that is wanted, by host, and what must be told about the rest.
+
+    ``asked``: hosts of objects whose class leads nowhere in the config: they cannot be published, and are not gone either.
+    """
 
     by_host: Mapping[str, Wish]
     remarks: tuple[Remark, ...] = ()
+    asked: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,7 +88,13 @@ class NetBird:
     async def services(self) -> tuple[Service, ...]:
         """All services of the account; the token is read anew."""
         self._token = await self._read_token()
-        return await self._list("services", "services", "reverse-proxies/services", say.service)
+        try:
+            return await self._list("services", "services", "reverse-proxies/services", say.service)
+        except ApiError as err:
+            if err.kind != "absent":
+                raise
+            why = f"so there is no such API at {self.url} (expose.netbird.url is the server's address, without /api)"
+            raise ApiError("absent", "services cannot be listed", err.status, why) from err
 
     async def service(self, sid: str) -> Service | None:
         """One service as it is now; None when there is none of this id."""

@@ -83,6 +83,8 @@ def problem(what: str, status: int, text: str, *, again_s: float | None = None, 
     """The error for an answer with another status than 2xx; ``what`` is what was tried ("services cannot be listed")."""
     message = _message(text)
     kind = classify(status, message)
+    if 300 <= status < 400:
+        message = "and sends us elsewhere, which is not followed, so that the token goes to nobody else (is expose.netbird.url its address?)"
     made = NoAccessError if kind in {"unauthenticated", "not_allowed"} else ApiError
     return made(kind, what, status, message, again_s=again_s, unsure=write and status >= 500)
 
@@ -139,7 +141,8 @@ def read(text: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
-        msg = f"the body of {len(text)} characters is torn or not JSON"
+        page = " (a page of HTML: does something in front of it ask for a login?)" if text.lstrip()[:1] == "<" else ""
+        msg = f"the body of {len(text)} characters is torn or not JSON{page}"
         raise UnreadableError(msg) from None
 
 
@@ -245,9 +248,14 @@ class Domain:
 
 
 def service(said: Any) -> Service:
-    """A service; its host as the proxy compares names."""
+    """A service; its host as the proxy compares names, "" for one that has none: a strange one of somebody else's stops nobody."""
     it = _object(said, "a service")
-    return Service(_text(it, "id"), _text(it, "domain").strip().lower().removesuffix("."), _text(it, "name", ""), it)
+    domain, name = it.get("domain"), it.get("name")
+    if not isinstance(domain, str) and not isinstance(name, str):
+        msg = "there is an object without domain and name in place of a service"
+        raise UnreadableError(msg)
+    host = domain.strip().lower().removesuffix(".") if isinstance(domain, str) else ""
+    return Service(_text(it, "id"), host, name if isinstance(name, str) else "", it)
 
 
 def network(said: Any) -> Network:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -56,9 +56,16 @@ def heard(book: Book, remarks: Iterable[Remark], now: float) -> dict[str, News]:
     return out
 
 
-def next_due(book: Book, now: float) -> str | None:
-    """The name of the Event to write next: new ones first, warnings before good news, the older before the younger; None when none is due."""
-    due = [(news.wrote is not None, not news.remark.warning, news.wrote or news.heard, name) for name, news in book.items() if _due(news, now)]
+def next_due(book: Book, now: float, shut: Collection[str] = ()) -> str | None:
+    """The name of the Event to write next: new ones first, warnings before good news, the older before the younger; None when none is due.
+
+    Namespaces that are ``shut`` take none just now.
+    """
+    due = [
+        (news.wrote is not None, not news.remark.warning, news.wrote or news.heard, name)
+        for name, news in book.items()
+        if _due(news, now) and news.remark.origin.namespace not in shut
+    ]
     return min(due)[3] if due else None
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final, Literal
 
-from edgekeeper.expose import body, mark
+from edgekeeper.expose import body, brake, mark
 from edgekeeper.expose.brake import Limits, Memory, may_go, may_leave, noted, too_many, wanted_again
 from edgekeeper.expose.kinds import Anchor, Footing, Place, Remark, Service, Snapshot, Wish, Wishes
 from edgekeeper.expose.mark import Mark
@@ -24,7 +24,11 @@ STALE_S: Final = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """Who plans, and what may be done. ``force``: a person has said that the brakes do not count."""
+    """Who plans, and what may be done.
+
+    ``force``: a person has said that the brakes do not count. ``adopt``: hosts that a person has named; ``adopt_asked``: objects of the
+    cluster may ask for it too.
+    """
 
     owner: str
     cluster: str
@@ -34,6 +38,7 @@ class Setting:
     limits: Limits = field(default_factory=Limits)
     force: bool = False
     adopt: frozenset[str] = frozenset()
+    adopt_asked: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +87,17 @@ class Plan:
     wishes: Mapping[str, Wish] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class _View:
+    """What all hosts of a pass are decided with; see ``plan``."""
+
+    snapshot: Snapshot
+    places: Mapping[str, Place]
+    footing: Footing
+    setting: Setting
+    moving: Mapping[str, Mapping[str, Any]]
+
+
 def plan(
     snapshot: Snapshot,
     wishes: Wishes,
@@ -93,18 +109,21 @@ def plan(
     now: Moment,
     *,
     first: bool,
+    moving: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Plan:
     """One full view of what is wanted beside one of what is there.
 
-    ``places`` are those that are known, or were known last; ``first``: the first pass after a start, which takes nothing away.
+    ``places`` are those that are known, or were known last; ``first``: the first pass after a start, which takes nothing away. ``moving``:
+    services that a migration has deleted and not made anew, by host.
     """
     there, marks = _by_host(services, setting)
     actions: list[Action] = []
     held: list[Held] = []
     right: list[str] = []
     remarks = list(wishes.remarks)
+    view = _View(snapshot, places, footing, setting, moving or {})
     for host, wish in sorted(wishes.by_host.items()):
-        done = _wanted(wish, there.get(host), marks.get(host), places, footing, setting, snapshot)
+        done = _wanted(wish, there.get(host), marks.get(host), view)
         match done:
             case Action():
                 actions.append(done)
@@ -113,12 +132,16 @@ def plan(
                 remarks += _told(done)
             case None:
                 right.append(host)
-    absent = sorted(marks.keys() - wishes.by_host.keys())
+    absent = sorted(marks.keys() - wishes.by_host.keys() - wishes.asked)
+    held += [
+        Held(host, "no-target", "an object asks for it, and its class has no target in edgekeeper's config any more; it stays")
+        for host in sorted(marks.keys() & wishes.asked)
+    ]
     leaving = {host for host in absent if _off(there[host])}
     memory = noted(memory, absent, leaving, snapshot.lists, now) if snapshot.whole else wanted_again(memory, wishes.by_host)
     refused = None
     if absent:
-        gone, waiting, refused = _absent(absent, marks, there, snapshot, wishes, memory, setting, now, first=first)
+        gone, waiting, memory, refused = _absent(absent, marks, there, snapshot, wishes, memory, setting, now, first=first)
         actions += gone
         held += waiting
     rank = {kind: i for i, kind in enumerate(ORDER)}
@@ -148,39 +171,43 @@ def _off(service: Service) -> bool:
 # hosts that are wanted ------------------------------------------------------------------------
 
 
-def _wanted(
-    wish: Wish, service: Service | None, own: Mark | None, places: Mapping[str, Place], footing: Footing, setting: Setting, snapshot: Snapshot
-) -> Action | Held | None:
+def _wanted(wish: Wish, service: Service | None, own: Mark | None, view: _View) -> Action | Held | None:
     """What a wanted host needs: an action, a reason to hold, or nothing."""
-    host, options = wish.host, wish.options
+    host, options, setting = wish.host, wish.options, view.setting
     if options.hold is not None:
         return Held(host, "held", options.hold, wish)
     if service is not None and own is None and not _to_adopt(wish, service, setting):
         return Held(host, "conflict", _foreign(service), wish)
-    place = places.get(wish.klass)
+    place = view.places.get(wish.klass)
     if place is None:
-        unknown = snapshot.unplaced.get(wish.klass) or "it is not known yet"
+        unknown = view.snapshot.unplaced.get(wish.klass) or "it is not known yet"
         return Held(host, "no-target", f"the target of class {wish.klass}: {unknown}", wish)
-    anchor = footing.by_address.get(place.address)
+    anchor = view.footing.by_address.get(place.address)
     if anchor is None:
-        return Held(host, "no-resource", f"the mesh has no resource for {place.address} yet: {footing.why}", wish)
+        return Held(host, "no-resource", f"the mesh has no resource for {place.address} yet: {view.footing.why}", wish)
     name = Mark.of(setting.owner, setting.cluster, wish.origin, keep=options.delete == "keep", force=options.force)
+    if service is None and host in view.moving:
+        made = partial(_remade, view.moving[host], host, name.text, wish, place, anchor, setting)
+        return Action("create", host, "making it anew in TLS mode was interrupted; it is made with all that was set in it", None, made, wish)
     if service is None:
         made = partial(body.fresh, host, name.text, options, place, anchor, listen_port=setting.listen_port, proxy_protocol=setting.proxy_protocol)
         return Action("create", host, f"{wish.origin.text} wants it, and there is no service", None, made, wish)
-    return _there(wish, service, own, name, place, anchor, footing, setting)
+    return _there(wish, service, own, name, place, anchor, view)
 
 
-def _there(
-    wish: Wish, service: Service, own: Mark | None, name: Mark, place: Place, anchor: Anchor, footing: Footing, setting: Setting
-) -> Action | Held | None:
+def _remade(raw: Mapping[str, Any], host: str, name: str, wish: Wish, place: Place, anchor: Anchor, setting: Setting) -> dict[str, Any]:
+    """A service in TLS mode with what another one had set."""
+    old = {**raw, "domain": host}
+    return body.in_tls(body.laid_over(old, host, name, wish.options, place, anchor, listen_port=setting.listen_port, proxy_protocol=setting.proxy_protocol))
+
+
+def _there(wish: Wish, service: Service, own: Mark | None, name: Mark, place: Place, anchor: Anchor, view: _View) -> Action | Held | None:
     """A host whose service is there, and ours or to be adopted."""
-    host = wish.host
-    if service.raw.get("terminated"):
-        return Held(host, "terminated", "the mesh has terminated this service and takes no change of it; delete it there", wish)
+    host, setting = wish.host, view.setting
     returns = own is not None and own.leaving
-    if not returns and _off(service):
-        return Held(host, "disabled", _OFF, wish)
+    hands_off = _hands_off(service, returns=returns)
+    if hands_off is not None:
+        return Held(host, *hands_off, wish)
     make = partial(
         body.laid_over,
         service.raw,
@@ -209,11 +236,23 @@ def _there(
     found = body.differences(service.raw, wanted)
     if returns:
         return Action("return", host, f"{wish.origin.text} wants it again, before it was deleted", service, make, wish)
-    dead = [target for target in _targets(service) if target not in footing.alive]
+    dead = [target for target in targets_of(service) if target not in view.footing.alive]
     if found:
         if dead:
             return Action("repair", host, f"its target {dead[0]} is not in the mesh any more: {'; '.join(found)}", service, make, wish)
         return Action("update", host, "; ".join(found), service, make, wish)
+    return None
+
+
+def _hands_off(service: Service, *, returns: bool) -> tuple[str, str] | None:
+    """The state and the reason of a service that must not be written, whatever is wanted."""
+    if service.raw.get("terminated"):
+        return "terminated", "the mesh has terminated this service and takes no change of it; delete it there"
+    odd = body.strange(service.raw)
+    if odd is not None:
+        return "held", f"its service in the mesh has a form that is not understood ({odd}); it is left as it is"
+    if not returns and _off(service):
+        return "disabled", _OFF
     return None
 
 
@@ -223,7 +262,8 @@ _OFF: Final = "it was switched off by hand in the mesh, and is not written until
 
 def _to_adopt(wish: Wish, service: Service, setting: Setting) -> bool:
     """An object may ask for a service that is nobody's; for another edgekeeper's a person has to, or two objects in two clusters would take it by turns."""
-    return wish.host in setting.adopt or (wish.options.adopt and mark.read(service.name) is None)
+    asked = wish.options.adopt and (setting.adopt_asked or wish.origin.kind == "File")
+    return wish.host in setting.adopt or (asked and mark.read(service.name) is None)
 
 
 def _foreign(service: Service) -> str:
@@ -233,7 +273,8 @@ def _foreign(service: Service) -> str:
     return "a service that is not edgekeeper's has this host; it is left alone until `edgekeeper expose adopt`"
 
 
-def _targets(service: Service) -> list[str]:
+def targets_of(service: Service) -> list[str]:
+    """The ids of the resources that a service leads to."""
     found = service.raw.get("targets")
     return [str(target.get("target_id", "")) for target in found if isinstance(target, Mapping)] if isinstance(found, list) else []
 
@@ -262,8 +303,8 @@ def _absent(
     now: Moment,
     *,
     first: bool,
-) -> tuple[list[Action], list[Held], str | None]:
-    """What is taken away, what is held back, and why all of it is refused."""
+) -> tuple[list[Action], list[Held], Memory, str | None]:
+    """What is taken away, what is held back, what is remembered of that, and why all of it is refused."""
     doubt = _doubt(snapshot, setting, first=first)
     ready: list[tuple[str, Kind]] = []
     held: list[Held] = []
@@ -289,9 +330,11 @@ def _absent(
     refused = None if setting.force else _refused(ready, marks, wishes, setting.limits)
     if refused is not None:
         held += [Held(host, "refused", f"no object wants it; {refused}") for host, _ in ready]
-        return [], held, refused
-    gone = [_take(host, kind, there[host], marks[host]) for host, kind in ready]
-    return gone, held, None
+        return [], held, brake.refused(memory, {host for host, _ in ready}), refused
+    anew = set() if setting.force else {host for host, _ in ready if memory.absent[host].refused}
+    held += [Held(host, "absent", "no object wants it; it was refused with too many others, and has to be absent anew") for host in sorted(anew)]
+    gone = [_take(host, kind, there[host], marks[host]) for host, kind in ready if host not in anew]
+    return gone, held, brake.begun_anew(memory, anew, now), None
 
 
 def _doubt(snapshot: Snapshot, setting: Setting, *, first: bool) -> str | None:

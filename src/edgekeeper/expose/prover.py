@@ -15,7 +15,9 @@ from edgekeeper.model.entry import Entry
 from edgekeeper.ports import Clock, Journal
 
 AGAIN_S: Final = 1.0
-"""Between two questions for a host that was just written: the proxy gets its routes within about that time."""
+"""Between two questions for a host that was just written: the proxy gets its routes within about that time. Later the pause grows with the time
+since the write, to a minute: where the proxy is down, thousands of hosts wait for it.
+"""
 
 AT_ONCE: Final = 8
 """Questions at the same time."""
@@ -73,7 +75,9 @@ class Prover:
                 pass
 
     async def _one(self, host: str) -> None:
-        wanted = self._wanted[host]
+        wanted = self._wanted.get(host)
+        if wanted is None:  # gone since it was chosen
+            return
         proof = await self._ask(host)
         if self._wanted.get(host) != wanted:
             return  # written again, or gone, meanwhile
@@ -88,7 +92,7 @@ class Prover:
         if proof.ok:
             self._due.pop(host, None)
         else:
-            self._due[host] = now + (60.0 if over else AGAIN_S)
+            self._due[host] = now + min(60.0, max(AGAIN_S, (now - wanted) / 2))
 
     def _tell(self, host: str, proof: Proof, after_s: float) -> None:
         event = Event.EXPOSE_PROVED if proof.ok else Event.EXPOSE_NOT_PROVED

@@ -31,6 +31,9 @@ MEASURE_S: Final = 1.0
 NOBODY_S: Final = 30.0
 """So long may the Lease be nobody's before it is an alarm: a dead holder's lasts half of it."""
 
+FIRST_VIEW_S: Final = 10.0
+"""So long the first view of the sources may take before it is an alarm: a server that answers is asked for all of them within a moment."""
+
 LONGEST_PAUSE_S: Final = 300.0
 """A mesh that cannot be seen is asked again after a pause that doubles, from the time between two passes to this."""
 
@@ -158,7 +161,7 @@ class ExposeRole:
         clock, expose = self._ground.clock, built.expose
         gather = noticed(Debounce(expose.debounce), clock.monotonic())
         first, pause = True, expose.every
-        due = clock.monotonic()
+        due = began = clock.monotonic()
         change: asyncio.Task[None] | None = None
         telling = [asyncio.create_task(self._kept("events", teller.run))] if teller is not None else []
         try:
@@ -177,7 +180,7 @@ class ExposeRole:
                         continue
                 snapshot = built.source.snapshot()
                 if not snapshot.lists:  # nothing is known yet: not even a first view
-                    self.alarms.set("sources", f"not known yet: {snapshot.why}" if snapshot.why else None)
+                    self.alarms.set("sources", f"not known yet: {snapshot.why}" if now - began > FIRST_VIEW_S else None)
                     due = now + MEASURE_S
                     gather = acted(gather, now)
                     continue

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from edgekeeper.config.expose import Expose
+from edgekeeper.errors import StepFailedError
 from edgekeeper.expose import mark, memory
 from edgekeeper.expose.apply import Mesh, Outcome, apply
 from edgekeeper.expose.brake import Limits
-from edgekeeper.expose.kinds import Anchor, Footing, Place, Remark, Service, Snapshot
+from edgekeeper.expose.kinds import Anchor, Footing, Place, Remark, Service, Snapshot, Wish
 from edgekeeper.expose.memory import Kept
-from edgekeeper.expose.plan import Action, Held, Plan, Setting, only, plan
+from edgekeeper.expose.plan import STALE_S, Action, Held, Plan, Setting, only, plan, targets_of
 from edgekeeper.expose.wishes import wishes
 from edgekeeper.log import INFO, WARNING, Event, emit
 from edgekeeper.model.entry import Entry
@@ -24,6 +25,12 @@ LONGEST_AGAIN_S: Final = 900.0
 """A host whose write the mesh refuses (its domain is unknown there, say) is tried again after a pause that doubles from the one to the other."""
 
 WAITS: Final = frozenset({"no_cluster", "unknown_domain", "taken", "invalid", "in_use", "broken", "unreachable"})
+
+OF_ALL: Final = frozenset({"no_cluster", "broken", "unreachable"})
+"""Of them those that are seldom about one host: when a write succeeds, the others are tried again at once."""
+
+LONGEST_S: Final = 300.0
+"""A pass that takes longer (the mesh bears few calls, and there is much to do) goes on as a new one, with a fresh view."""
 
 
 class Source(Protocol):
@@ -124,6 +131,8 @@ class _Wait:
     pause: float
     why: str
     state: str
+    kind: str
+    wish: Wish | None
 
 
 @dataclass(slots=True)
@@ -157,25 +166,42 @@ class Sync:
             made_first = {address: Anchor("(new)", "subnet") for address in _addresses(places)}
             footing = replace(footing, by_address=made_first | dict(footing.by_address))
         first = self.kept.brake.passes == 0
-        made = plan(snapshot, wishes(snapshot.claims, self.expose), places, footing, services, self.kept.brake, setting, self.clock.moment(), first=first)
+        made = plan(
+            snapshot,
+            wishes(snapshot.claims, self.expose),
+            places,
+            footing,
+            services,
+            self.kept.brake,
+            setting,
+            self.clock.moment(),
+            first=first,
+            moving=self.kept.moving,
+        )
         return Pass(made, (), steps, self.clock.monotonic() - begun, tuple(self.ground.remarks))
 
     async def once(self, setting: Setting, *, first: bool, may: Callable[[], None], hosts: frozenset[str] | None = None) -> Pass:
         """One pass; an EdgekeeperError when the mesh cannot be seen: then nothing was changed. ``hosts`` limits what is written to these."""
         begun = self.clock.monotonic()
-        snapshot = self.source.snapshot()
         services = await self.mesh.services()
+        snapshot = self.source.snapshot()
         places = self._places(snapshot)
         may()
         footing = await self._footing(places, snapshot, _used(services, setting))
+        snapshot, seen_at = self.source.snapshot(), self.clock.monotonic()  # the mesh may have had us wait for minutes
         wanted = wishes(snapshot.claims, self.expose)
         made = plan(snapshot, wanted, places, footing, services, self.kept.brake, setting, self.clock.moment(), first=first)
-        if self._absent_need_lists(made):
-            await self.source.relist()
         made = self._waiting(made, hosts)
-        self._remember(Kept(made.memory, places))
-        outcomes = await apply(made.actions, self.mesh, self.journal, concurrency=self.expose.concurrency, may=may, told=self.told)
+        self._remember(replace(self.kept, brake=made.memory, places=places, network=self._cidr(snapshot)))
+
+        def old(*, takes: bool) -> str | None:
+            age_s = self.clock.monotonic() - seen_at
+            return f"it was decided {age_s:.0f} s ago; the next pass looks anew" if age_s > (STALE_S if takes else LONGEST_S) else None
+
+        outcomes = await apply(made.actions, self.mesh, self.journal, concurrency=self.expose.concurrency, may=may, old=old, told=self.told, keep=self._keep)
         self._note(outcomes)
+        if self._absent_need_lists(made):
+            await self.source.relist()  # for the next pass; after the writes, which are in a hurry
         result = Pass(made, tuple(outcomes), (), self.clock.monotonic() - begun, tuple(self.ground.remarks))
         self._tell(result)
         return result
@@ -203,7 +229,8 @@ class Sync:
         return {klass: place for klass, place in {**self.kept.places, **snapshot.places}.items() if klass in self.expose.targets}
 
     def _cidr(self, snapshot: Snapshot) -> str | None:
-        return self.expose.service_cidr or snapshot.service_cidr
+        """The network of Services; while the cluster does not tell, the last that it told: targets must not move for a question without an answer."""
+        return self.expose.service_cidr or snapshot.service_cidr or self.kept.network
 
     def _absent_need_lists(self, made: Plan) -> bool:
         """Whether a host's absence waits for more full lists: a watch alone lists once."""
@@ -218,7 +245,7 @@ class Sync:
             wait = self._waits.get(action.host)
             if hosts is not None and action.host not in hosts:
                 continue
-            if wait is not None and now < wait.until:
+            if wait is not None and now < wait.until and wait.wish == action.wish:  # another wish may fare better
                 held.append(Held(action.host, wait.state, f"{wait.why}; tried again in {wait.until - now:.0f} s", action.wish))
             else:
                 go.append(action)
@@ -226,7 +253,7 @@ class Sync:
             del self._waits[host]
         return replace(made, actions=tuple(go), held=tuple(held))
 
-    def _note(self, outcomes: Iterable[Outcome]) -> None:
+    def _note(self, outcomes: Collection[Outcome]) -> None:
         """When each host that was refused is tried again."""
         now = self.clock.monotonic()
         for one in outcomes:
@@ -236,19 +263,27 @@ class Sync:
             if one.kind in WAITS:
                 before = self._waits.get(host)
                 pause = min(LONGEST_AGAIN_S, 2 * before.pause) if before is not None else FIRST_AGAIN_S
-                self._waits[host] = _Wait(now + pause, pause, one.why, _WORDS.get(one.kind, "pending"))
+                self._waits[host] = _Wait(now + pause, pause, one.why, _WORDS.get(one.kind, "pending"), one.kind, one.action.wish)
             elif one.done:
                 self._waits.pop(host, None)
-
-    def forget_waits(self, hosts: Iterable[str]) -> None:
-        """Try these at once: their object has changed."""
-        for host in hosts:
-            self._waits.pop(host, None)
+        tried = {one.action.host for one in outcomes}
+        if any(one.done for one in outcomes):
+            self._waits = {host: wait for host, wait in self._waits.items() if host in tried or wait.kind not in OF_ALL}
 
     def _remember(self, kept: Kept) -> None:
         if kept != self.kept:
             self.kept = kept
             self.doubt = memory.remember(self.file, kept)
+
+    def _keep(self, host: str, raw: Mapping[str, Any] | None) -> None:
+        """Keep what a migration deletes until it is there again; StepFailedError when it cannot be written."""
+        moving = {other: one for other, one in self.kept.moving.items() if other != host} | ({host: raw} if raw is not None else {})
+        if moving != self.kept.moving:
+            self.kept = replace(self.kept, moving=moving)
+            self.doubt = memory.remember(self.file, self.kept, sync=True)
+            if raw is not None and self.doubt is not None:
+                msg = f"{host} is not made anew: what is set in its service could not be kept meanwhile: {self.doubt}"
+                raise StepFailedError(msg)
 
     def _tell(self, result: Pass) -> None:
         quiet = not result.outcomes and not result.plan.refused
@@ -286,6 +321,7 @@ def setting_of(expose: Expose, *, force: bool = False, adopt: Iterable[str] = ()
         Limits(limits.absent_lists, limits.grace, limits.disabled, limits.share, limits.few),
         force,
         frozenset(adopt),
+        expose.adopt_by_annotation,
     )
 
 
@@ -299,5 +335,5 @@ def _used(services: Iterable[Service], setting: Setting) -> set[str]:
     for service in services:
         own = mark.read(service.name)
         if own is not None and own.ours(setting.owner, setting.cluster):
-            out |= {str(target.get("target_id", "")) for target in service.raw.get("targets") or ()}
+            out |= {target for target in targets_of(service) if target}
     return out

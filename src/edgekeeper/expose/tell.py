@@ -28,8 +28,12 @@ STATUS_EACH_S: Final = 0.05
 LOOK_S: Final = 30.0
 """How often it is looked whether an Event is to be counted up."""
 FORBIDDEN_S: Final = 300.0
+"""So long a namespace that takes nothing (it is being deleted, its quota is used up, a right is missing) is left alone."""
+FORBIDDEN_MOST: Final = 3
+"""After so many refusals in a row it is the right that is missing, everywhere."""
 AGAIN_S: Final = 10.0
 COMPONENT: Final = "edgekeeper"
+_STATUSES: Final = "status annotations"
 
 
 class Teller:
@@ -49,7 +53,9 @@ class Teller:
         self._book: dict[str, News] = {}
         self._queue: dict[Origin, str] = {}
         self._written: dict[Origin, Note] = {}
-        self._forbidden: set[str] = set()
+        self._shut: dict[tuple[str, str], float] = {}
+        self._refusals = 0
+        self._forbidden: set[tuple[str, str]] = set()
         self._event_news = asyncio.Event()
         self._status_news = asyncio.Event()
 
@@ -77,41 +83,52 @@ class Teller:
 
     async def _tell_events(self) -> None:
         while True:
-            name = next_due(self._book, self._clock.monotonic())
+            name = next_due(self._book, self._clock.monotonic(), self._closed("Events"))
             if name is None:
                 await _either(self._event_news, LOOK_S)
                 continue
-            await asyncio.sleep(await self._attempt("Events", self._event(name), EVENT_EACH_S))
+            where = self._book[name].remark.origin.namespace
+            await asyncio.sleep(await self._attempt("Events", self._event(name), EVENT_EACH_S, where))
 
     async def _tell_statuses(self) -> None:
         while True:
-            if not self._queue:
+            closed = self._closed(_STATUSES)
+            origin = next((one for one in self._queue if _place(one) not in closed), None)
+            if origin is None:
                 await _either(self._status_news, LOOK_S)
                 continue
-            origin = next(iter(self._queue))
             self._queue[origin] = text = self._queue.pop(origin)  # to the end: one that cannot be written holds up no other
-            await asyncio.sleep(await self._attempt("status annotations", self._annotate(origin, text), STATUS_EACH_S))
+            await asyncio.sleep(await self._attempt(_STATUSES, self._annotate(origin, text), STATUS_EACH_S, _place(origin)))
 
-    async def _attempt(self, what: str, act: Any, each_s: float) -> float:
-        """Do one thing; the seconds to wait before the next one."""
+    def _closed(self, what: str) -> set[str]:
+        """The places that take none of these just now."""
+        now = self._clock.monotonic()
+        self._shut = {key: until for key, until in self._shut.items() if until > now}
+        return {where for kind, where in self._shut if kind == what}
+
+    async def _attempt(self, what: str, act: Any, each_s: float, where: str) -> float:
+        """Do one thing in one place; the seconds to wait before the next one."""
         try:
             await act
         except Forbidden as err:
-            self._tell_of(what, str(err))
-            return FORBIDDEN_S
+            self._tell_of(what, where, str(err))
+            self._shut[what, where] = self._clock.monotonic() + FORBIDDEN_S
+            self._refusals += 1
+            return FORBIDDEN_S if self._refusals > FORBIDDEN_MOST else each_s
         except EdgekeeperError as err:
             self.untold = str(err)
             return AGAIN_S
-        if what in self._forbidden:
-            self._forbidden.discard(what)
-            emit(Event.EXPOSE_TOLD, f"{what} can be written again", level=INFO)
+        self._refusals = 0
+        if (what, where) in self._forbidden:
+            self._forbidden.discard((what, where))
+            emit(Event.EXPOSE_TOLD, f"{what} can be written again in {where}", level=INFO)
         self.untold = ""
         return each_s
 
-    def _tell_of(self, what: str, why: str) -> None:
+    def _tell_of(self, what: str, where: str, why: str) -> None:
         self.untold = why
-        if what not in self._forbidden:
-            self._forbidden.add(what)
+        if (what, where) not in self._forbidden:
+            self._forbidden.add((what, where))
             emit(Event.EXPOSE_UNTOLD, f"{what} cannot be written: {why}; publishing goes on without", level=WARNING)
 
     async def _event(self, name: str) -> None:
@@ -184,6 +201,11 @@ class Teller:
             self._written.pop(origin, None)
         if self._queue.get(origin) == asked:
             self._queue.pop(origin, None)
+
+
+def _place(origin: Origin) -> str:
+    """Where a right to write onto an object ends: its kind in its namespace."""
+    return f"{origin.kind} objects of {origin.namespace}"
 
 
 async def _either(news: asyncio.Event, seconds: float) -> None:

@@ -24,10 +24,11 @@ _MOST_BAD = 5
 def wishes(claims: Iterable[Claim], expose: Expose) -> Wishes:
     """What is wanted, by host. A wish's class is the key in ``targets`` that it leads to."""
     by_host: dict[str, Wish] = {}
+    asked: set[str] = set()
     remarks: list[Remark] = []
     for claim in sorted(claims, key=_age):
-        remarks += _take(claim, expose, by_host)
-    return Wishes(by_host, tuple(remarks))
+        remarks += _take(claim, expose, by_host, asked)
+    return Wishes(by_host, tuple(remarks), frozenset(asked - by_host.keys()))
 
 
 def _age(claim: Claim) -> tuple[bool, float, str, str, str, str]:
@@ -36,8 +37,8 @@ def _age(claim: Claim) -> tuple[bool, float, str, str, str, str]:
     return of.kind != "File", of.created if of.created > 0 else math.inf, of.namespace, of.name, of.kind, of.uid
 
 
-def _take(claim: Claim, expose: Expose, by_host: dict[str, Wish]) -> list[Remark]:
-    """Enter one object's hosts where they are free; what it must be told."""
+def _take(claim: Claim, expose: Expose, by_host: dict[str, Wish], asked: set[str]) -> list[Remark]:
+    """Enter one object's hosts where they are free, or among the ``asked`` ones where its class leads nowhere; what it must be told."""
     wanted = expose.sources.classes
     if wanted and (claim.klass or DEFAULT) not in wanted:
         return []
@@ -50,6 +51,7 @@ def _take(claim: Claim, expose: Expose, by_host: dict[str, Wish]) -> list[Remark
         return [*remarks, Remark(origin, "NoHost", "it names no host; nothing is published for it")]
     target = claim.klass if claim.klass in expose.targets else DEFAULT
     if target not in expose.targets:
+        asked.update(_names(origin, claim.hosts)[0])
         klass = f"class {quoted(claim.klass)}" if claim.klass else "objects without a class"
         return [*remarks, Remark(origin, "NoTarget", f"there is no target for {klass} in edgekeeper's config; its hosts are not published")]
     good, bad = _names(origin, claim.hosts)

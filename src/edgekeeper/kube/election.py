@@ -178,8 +178,12 @@ def refused(rules: Rules, state: State, now: float) -> State:
 
 
 def failed(rules: Rules, state: State, why: str, sent: float, now: float) -> State:
-    """No answer, or one that says no. What was sent may have been done, now or later."""
-    return replace(state, known=False, due=max(now, sent + rules.retry_s), why=why)
+    """No answer, or one that says no. What was sent may have been done, now or later.
+
+    After an answer it is asked again soon: the first failure is mostly a connection whose server went, and another one may answer.
+    """
+    soon = now + rules.retry_s * _SOON if state.known else math.inf
+    return replace(state, known=False, due=max(now, min(soon, sent + rules.retry_s)), why=why)
 
 
 def yielded(state: State, now: float, why: str) -> State:

@@ -21,6 +21,7 @@ PORT = 6443
 OPS_PORT = 8088
 LABEL = "edgekeeper.io/public"
 _SHOP = "/apis/networking.k8s.io/v1/namespaces/shop/ingresses"
+_LEASES = "/apis/coordination.k8s.io/v1/namespaces/edgekeeper/leases"
 _SERVICES = "/api/v1/namespaces/ingress/services"
 _MERGE = "application/merge-patch+json"
 
@@ -40,9 +41,10 @@ class Site:
         await self.furnish()
 
     async def furnish(self) -> None:
-        """What a cluster has before its applications: namespaces, the ingress controller's Service."""
+        """What a cluster has before its applications: namespaces, the empty Lease that the rights come with, the ingress controller's Service."""
         for space in ("edgekeeper", "ingress", "shop"):
             await self.kube.make_namespace(space)
+        await self.kube.must("POST", _LEASES, {"metadata": {"name": "edgekeeper-expose"}})
         await self._service()
 
     async def publish(self, *wanted: str) -> None:

@@ -58,3 +58,8 @@ def test_whatever_a_definition_admits_an_object_is_never_left_out(spec, annotati
         assert (claim.origin.namespace, claim.origin.name) == ("shop", "web")
         assert all(isinstance(host, str) for host in claim.hosts)
         assert isinstance(claim.klass, str)
+
+
+def test_a_long_status_is_seen_in_full_or_it_would_be_written_again_for_ever():
+    text = "{" + ",".join(f'"host{i}.home.example":"active"' for i in range(50)) + "}"
+    assert status_of({"metadata": {"annotations": {f"{PREFIX}/expose-status": text}}}, PREFIX) == text

@@ -42,6 +42,12 @@ def test_one_item_that_is_no_service_spoils_the_list(wrong: Any) -> None:
         say.items(json.dumps([SERVICE, wrong]), say.service)
 
 
+@pytest.mark.parametrize("domain", [None, "", 5, "absent"])
+def test_a_strange_service_of_somebody_elses_stops_nobody(domain: Any) -> None:
+    odd = {"id": "s2", "name": "by hand", "targets": None} | ({} if domain == "absent" else {"domain": domain})
+    assert [one.host for one in say.items(json.dumps([odd, SERVICE]), say.service)] == ["", "git.home.example"]
+
+
 def test_a_service_keeps_what_this_version_does_not_know() -> None:
     (found,) = say.items(json.dumps([SERVICE]), say.service)
     assert (found.id, found.host, found.name) == ("s1", "git.home.example", "n")
@@ -119,3 +125,9 @@ def test_whatever_is_said_is_read_or_refused(said: Any) -> None:
     for one in (say.service, say.network, say.resource, say.router, say.group, say.policy, say.cluster, say.domain, say.version, say.done):
         with contextlib.suppress(UnreadableError):
             one(said)
+
+
+def test_who_stands_in_the_way_is_told() -> None:
+    assert "sends us elsewhere, which is not followed" in str(say.problem("services cannot be listed", 302, "<html>"))
+    with pytest.raises(UnreadableError, match="page of HTML"):
+        say.items(" <!doctype html>", say.service)

@@ -49,6 +49,11 @@ def run(wanted: Wishes, services=(), memory=FRESH, *, now=0.0, first=False, list
     return plan(view(lists, **seen), wanted, places, footing, list(services), memory, setting, at(now), first=first)
 
 
+def asking(wanted: Wishes, services):
+    """With annotations that may adopt."""
+    return run(wanted, services, setting=replace(SETTING, adopt_asked=True))
+
+
 def kinds(done) -> list[tuple[str, str]]:
     return [(action.kind, action.host) for action in done.actions]
 
@@ -127,11 +132,29 @@ def test_s10_a_mode_is_not_changed_by_put():
 
 
 def test_an_annotation_adopts_what_is_in_tls_mode_only():
+    run = asking
     assert kinds(run(wishes("a.example", adopt=True), [made("a.example", name="my own")])) == [("adopt", "a.example")]
     assert run(wishes("a.example", adopt=True), [made("a.example", name="my own", mode="http")]).actions == ()
 
 
+def test_what_an_interrupted_migration_has_deleted_is_made_anew_with_what_was_set():
+    raw = dict(made("a.example", name="old", mode="http", access_restrictions={"allowed_cidrs": ["192.0.2.0/24"]}, auth={"pin_auth": {"enabled": True}}).raw)
+    done = plan(view(), wishes("a.example"), PLACES, FOOTING, [], FRESH, SETTING, at(0), first=True, moving={"a.example": raw})
+    assert kinds(done) == [("create", "a.example")]
+    found = done.actions[0].body
+    assert (found["mode"], found["domain"], found["auth"]) == ("tls", "a.example", {})
+    assert found["access_restrictions"] == {"allowed_cidrs": ["192.0.2.0/24"]}
+    assert found["name"].startswith("edgekeeper:home/a:")
+
+
+def test_an_annotation_adopts_only_where_the_config_lets_it_and_a_file_of_the_operator_may():
+    assert run(wishes("a.example", adopt=True), [made("a.example", name="my own")]).held[0].state == "conflict"
+    written = Wishes({"a.example": Wish("a.example", Origin("File", "", "hosts.yaml"), "default", Options(adopt=True))})
+    assert kinds(run(written, [made("a.example", name="my own")])) == [("adopt", "a.example")]
+
+
 def test_adopting_keeps_restrictions():
+    run = asking
     limits = {"allowed_cidrs": ["192.0.2.0/24"]}
     done = run(wishes("a.example", adopt=True), [made("a.example", name="my own", access_restrictions=limits)])
     assert done.actions[0].body["access_restrictions"] == limits
@@ -153,7 +176,7 @@ def test_a_host_switched_off_by_hand_is_told_and_not_fought():
 
 def test_a_disabled_service_is_not_written_at_all_since_the_mesh_would_route_it():
     for more in ({"listen_port": 1}, {"name": "my own"}):
-        done = run(wishes("a.example", adopt=True), [made("a.example", enabled=False, **more)])
+        done = asking(wishes("a.example", adopt=True), [made("a.example", enabled=False, **more)])
         assert done.actions == ()
         assert done.held[0].state == "disabled"
 
@@ -225,6 +248,35 @@ def test_s2c_a_label_lost_on_nineteen_of_twenty_is_refused_whole():
     done, there = passes(wishes("0.example"), services, count=100)
     assert done == []
     assert all(service.raw["enabled"] for service in there.values())
+
+
+def test_labels_that_come_back_one_after_the_other_never_cost_the_last_ones():
+    services = [made(f"{i}.example") for i in range(20)]
+    memory = Memory()
+    for i in range(30):
+        memory = run(wishes("0.example"), services, memory, now=i * 60, lists=i + 1, first=i == 0).memory
+    for back in range(2, 21):  # far quicker than any grace
+        done = run(wishes(*[f"{i}.example" for i in range(back)]), services, memory, now=1800 + back, lists=50 + back)
+        memory = load(dump(done.memory))
+        assert done.actions == (), back
+
+
+def test_one_that_stays_away_after_a_refusal_leaves_after_another_grace():
+    services = [made(f"{i}.example") for i in range(20)]
+    memory = Memory()
+    for i in range(30):
+        memory = run(wishes("0.example"), services, memory, now=i * 60, lists=i + 1, first=i == 0).memory
+    wanted = wishes(*[f"{i}.example" for i in range(19)])
+    went = None
+    for i in range(30):
+        done = run(wanted, services, memory, now=1800 + i * 60, lists=100 + i)
+        memory = done.memory
+        if done.actions:
+            went = i * 60
+            break
+    assert went is not None
+    assert went >= 300
+    assert kinds(done) == [("disable", "19.example")]
 
 
 def test_one_host_that_goes_is_disabled_after_its_grace_and_deleted_later():
@@ -301,6 +353,14 @@ def test_objects_that_asked_for_it_are_not_counted_by_the_brake():
     assert sorted(host for _, kind, host in done if kind == "delete") == [f"{i}.example" for i in range(1, 10)]
 
 
+def test_an_object_whose_class_has_lost_its_target_in_the_config_is_not_gone():
+    services = [made(f"{i}.example") for i in range(20)]
+    wanted = Wishes({f"{i}.example": wish(f"{i}.example") for i in range(1, 20)}, asked=frozenset({"0.example"}))
+    done, _ = passes(wanted, services)
+    assert done == []
+    assert [(held.host, held.state) for held in run(wanted, services).held] == [("0.example", "no-target")]
+
+
 def test_a_kind_that_the_cluster_does_not_have_now_deletes_nothing():
     services = [made(f"{i}.example") for i in range(20)]
     wanted, memory = wishes(*[f"{i}.example" for i in range(1, 20)]), Memory()
@@ -353,3 +413,41 @@ def test_whatever_the_sources_say_nothing_goes_that_was_wanted_within_the_grace(
             else:
                 there[action.host] = Service("id", action.host, action.body["name"], dict(action.body))
         assert {host: there[host] for host in others} == others
+
+
+def test_a_service_that_was_switched_off_by_hand_is_not_written_again_when_its_object_goes():
+    done = [kind for _, kind, _ in passes(wishes("b.example"), [made("a.example", enabled=False), made("b.example")])[0]]
+    assert done == ["delete"]  # the mesh routes a service at each write that leaves it disabled
+
+
+def test_many_that_were_switched_off_by_hand_are_held_back_like_others():
+    services = [made(f"{i}.example", enabled=i > 8) for i in range(20)]
+    assert passes(wishes(*(f"{i}.example" for i in range(9, 20))), services)[0] == []
+
+
+def test_a_service_that_is_on_again_is_disabled_before_it_is_deleted():
+    service = made("a.example", leaving=True, enabled=True)
+    done = [kind for _, kind, _ in passes(wishes("b.example"), [service, made("b.example")], count=12)[0]]
+    assert done == ["disable"]
+
+
+def test_two_edgekeepers_do_not_adopt_from_one_another_by_annotation_for_ever():
+    done = run(wishes("a.example", adopt=True), [made("a.example", owner="other")])
+    assert kinds(done) == []
+    assert [held.state for held in done.held] == ["conflict"]
+    by_a_person = run(wishes("a.example"), [made("a.example", owner="other")], setting=replace(SETTING, adopt=frozenset({"a.example"})))
+    assert kinds(by_a_person) == [("adopt", "a.example")]
+
+
+@pytest.mark.parametrize("turn", [1, -1])
+def test_a_foreign_service_whose_host_differs_in_capitals_hides_none_of_ours(turn):
+    other = replace(made("a.example", owner="other"), host="A.example", id="id-other")
+    done = run(wishes("a.example"), [made("a.example"), other][::turn])
+    assert (done.right, done.own, done.foreign) == (("a.example",), 1, 1)
+
+
+@pytest.mark.parametrize("odd", [{"targets": 5}, {"targets": [None]}, {"targets": [{"options": [1]}]}, {"access_restrictions": [1]}])
+def test_a_service_of_a_form_that_is_not_understood_is_left_alone_and_stops_no_other(odd):
+    done = run(wishes("a.example", "b.example", allowed_cidrs=("192.0.2.0/24",)), [made("a.example", **odd)])
+    assert kinds(done) == [("create", "b.example")]
+    assert [(held.host, held.state) for held in done.held] == [("a.example", "held")]

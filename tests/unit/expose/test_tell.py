@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from edgekeeper.expose.kinds import Origin, Remark
+from edgekeeper.expose.news import next_due
 from edgekeeper.expose.tell import FORBIDDEN_S, Teller
 from edgekeeper.kube.errors import Absent, Forbidden, Invalid
 from edgekeeper.kube.objects import Ingress
@@ -29,6 +31,7 @@ class Server:
     def __init__(self) -> None:
         self.asked: list[tuple[str, Any]] = []
         self.fails: Exception | None = None
+        self.shut = ""
 
     async def create(self, obj: Any) -> None:
         self.said("create", obj)
@@ -40,6 +43,9 @@ class Server:
         self.asked.append((verb, what))
         if self.fails is not None:
             raise self.fails
+        if self.shut and what.metadata.namespace == self.shut:
+            msg = f"namespace {self.shut} is being terminated"
+            raise Forbidden(msg)
 
 
 @pytest.fixture
@@ -52,7 +58,7 @@ def teller_on(server: Server) -> Teller:
 
 
 async def every_event(teller: Teller) -> list[float]:
-    return [await teller._attempt("Events", teller._event(name), 1.0) for name in list(teller._book)]
+    return [await teller._attempt("Events", teller._event(name), 1.0, teller._book[name].remark.origin.namespace) for name in list(teller._book)]
 
 
 def test_a_missing_right_is_told_once_and_so_is_its_return(server, caplog):
@@ -61,8 +67,8 @@ def test_a_missing_right_is_told_once_and_so_is_its_return(server, caplog):
         server.fails = Forbidden("may not create events")
         teller.remark([Remark(ORIGIN, "BadHost", "x")])
         with caplog.at_level("INFO", "edgekeeper"):
-            assert await every_event(teller) == [FORBIDDEN_S]
-            assert await every_event(teller) == [FORBIDDEN_S]
+            pauses = [await every_event(teller) for _ in range(4)]
+            assert pauses == [[1.0], [1.0], [1.0], [FORBIDDEN_S]]
             assert [record.event for record in caplog.records] == ["expose.untold"]
             assert teller.untold
             server.fails = None
@@ -80,7 +86,7 @@ def test_what_can_never_be_written_is_not_tried_for_ever(server, failure):
         server.fails = failure
         teller.status({ORIGIN: {"www.example": "active"}}, lambda _: "")
         teller.remark([Remark(ORIGIN, "BadHost", "x")])
-        await teller._attempt("status annotations", teller._annotate(ORIGIN, teller._queue[ORIGIN]), 1.0)
+        await teller._attempt("status annotations", teller._annotate(ORIGIN, teller._queue[ORIGIN]), 1.0, "shop")
         await every_event(teller)
         assert not teller._queue
         assert len(server.asked) == 2
@@ -98,5 +104,22 @@ def test_an_event_is_on_one_line_whatever_an_object_is_called(server):
         assert event.message.isprintable()
         assert event.involvedObject.apiVersion == "networking.k8s.io/v1"
         assert event.metadata.namespace == "shop"
+
+    asyncio.run(story())
+
+
+def test_a_namespace_that_takes_no_events_holds_up_no_other(server):
+    async def story() -> None:
+        teller = teller_on(server)
+        going, well = replace(ORIGIN, namespace="going"), replace(ORIGIN, namespace="well")
+        teller.remark([Remark(going, "BadHost", "x"), Remark(going, "BadHost", "y"), Remark(well, "Published", "z", warning=False)])
+        server.shut = "going"
+        for _ in range(2):
+            name = next_due(teller._book, 0.0, teller._closed("Events"))
+            await teller._attempt("Events", teller._event(name), 1.0, teller._book[name].remark.origin.namespace)
+        assert [what.metadata.namespace for _, what in server.asked] == ["going", "well"]
+        assert next_due(teller._book, 0.0, teller._closed("Events")) is None
+        teller._clock.now += FORBIDDEN_S + 1
+        assert next_due(teller._book, 0.0, teller._closed("Events")) is not None
 
     asyncio.run(story())

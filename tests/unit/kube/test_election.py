@@ -327,3 +327,13 @@ def test_what_a_write_without_an_answer_has_got_is_taken_up_at_once() -> None:
     state = election.read(rules, state, Record("a", 15, 1, 1, 3, "7"), 105.0, 105.1)
     step = election.step(rules, state, 105.1, 1.5)
     assert step == Write(Record("a", 15, 1, 1_500_000, 3, "7"))
+
+
+def test_after_the_first_failure_it_is_asked_again_soon_and_after_more_in_the_usual_rhythm() -> None:
+    rules = Rules("a")
+    state = election.wrote(rules, Record("a", 15, 1, 1, 0, "1"), 100.0, 100.1)
+    state = election.failed(rules, state, "the connection ended", 102.0, 102.4)
+    assert election.step(rules, state, 102.5, 0.0) == Rest(pytest.approx(102.6))
+    assert election.step(rules, state, 102.7, 0.0) == Read()
+    state = election.failed(rules, state, "the connection ended", 102.7, 102.8)
+    assert election.step(rules, state, 103.0, 0.0) == Rest(pytest.approx(104.7))

@@ -12,6 +12,7 @@ VERSIONS = {
     "dnsdist": ((1, 7, 3), (1, 9, 16), (2, 1, 3)),
     "haproxy": ((2, 6, 12), (3, 0, 11), (3, 2, 26)),
     "dockerd": ((20, 10, 24), (26, 1, 5), (28, 5, 2)),
+    "kube-apiserver": ((1, 20, 2),),
     "keepalived": ((2, 2, 7), (2, 3, 3), (2, 3, 4)),
 }
 
@@ -68,6 +69,10 @@ def test_every_drill_of_the_design_is_there() -> None:
         "watch-rotation",
         "watch-management-down",
         "watch-pair",
+        "expose-empty-list",
+        "expose-two-owners",
+        "expose-restrictions",
+        "expose-rate-limit",
     }
 
 

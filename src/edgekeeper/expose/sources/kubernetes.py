@@ -43,6 +43,7 @@ class KubernetesSource:
         self._ever_whole = False
         self._relisted = ""
         self._network: str | None = None
+        self._network_asked = expose.service_cidr is not None or not any(target.service for target in expose.targets.values())
         self._seen: dict[tuple[str, str, str], str] = {}
         sources = expose.sources
         wanted = [name for name, on in (("Ingress", sources.ingress), ("HTTPRoute", sources.httproute), ("TLSRoute", sources.tlsroute)) if on]
@@ -66,6 +67,9 @@ class KubernetesSource:
         doubts = [
             one.why or f"{one.name} objects were last heard of {age:.0f} s ago" for one, age in zip(self._followed, stale, strict=True) if self._doubtful(one)
         ]
+        if not self._ever_whole:  # a first view without the places of its targets would be told to every owner as a mistake
+            doubts += [f"the Services of {space} have not been listed yet" for space, one in self._fronts.items() if not one.synced and not one.why]
+            doubts += [] if self._network_asked else ["the network of Services has not been asked for yet"]
         whole = not doubts
         if whole and not self._ever_whole:
             self._ever_whole = True
@@ -173,6 +177,9 @@ class KubernetesSource:
                 found = await self._api.get(ServiceCIDR, "kubernetes")
             except EdgekeeperError:  # not to be read, or not now: the config can say it
                 found = None
+            if not self._network_asked:
+                self._network_asked = True
+                self._news.set()
             self._network = service_network((found.spec.cidrs or ()) if found is not None and found.spec is not None else (), self._expose.targets.values())
             if self._network is not None:
                 self._news.set()

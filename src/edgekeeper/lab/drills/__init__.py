@@ -6,7 +6,9 @@ from edgekeeper.lab.drill import Drill
 from edgekeeper.lab.drills import (
     changes,
     deployment,
+    expose_changes,
     expose_lists,
+    expose_owners,
     kinds,
     kubelet,
     members,
@@ -78,5 +80,8 @@ DRILLS: dict[str, Drill] = {
         watch_members.MANAGEMENT_DOWN,
         watch_members.WATCH_PAIR,
         expose_lists.EMPTY_LIST,
+        expose_owners.TWO_OWNERS,
+        expose_changes.RESTRICTIONS,
+        expose_changes.RATE_LIMIT,
     )
 }

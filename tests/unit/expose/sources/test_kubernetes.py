@@ -35,12 +35,12 @@ class Server:
         yield Thing(items=[], version="1")
 
 
-def source_on(server: Server, clock: Clock) -> KubernetesSource:
+def source_on(server: Server, clock: Clock, target: Any = "192.0.2.1") -> KubernetesSource:
     expose = Expose.model_validate(
         {
             "owner": "home",
             "netbird": {"url": "https://netbird.example", "token_env": "T"},
-            "targets": {"default": "192.0.2.1"},
+            "targets": {"default": target},
             "sources": {"ingress": False, "httproute": True},
         }
     )
@@ -60,6 +60,16 @@ def test_a_copy_that_was_not_heard_of_lately_is_not_whole_and_says_so():
     now = source.snapshot()
     assert (now.whole, now.lists, now.claims, now.stale_s) == (False, 1, (CLAIM,), 31.0)
     assert "31 s ago" in now.why
+
+
+def test_there_is_no_first_view_before_the_services_and_their_network_were_asked_for():
+    source = source_on(Server(), Clock(), {"service": "web/web"})
+    source._followed[0]._shown = copy()
+    assert (source.snapshot().whole, source.snapshot().lists) == (False, 0)
+    source._network_asked = True
+    assert "Services of web" in source.snapshot().why
+    source._fronts["web"].why = "no right"  # then it is told, and the rest goes on
+    assert (source.snapshot().whole, source.snapshot().lists) == (True, 1)
 
 
 def test_the_version_that_the_cluster_has_is_followed():

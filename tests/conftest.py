@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it, and so would all that tests start
 
-settings.register_profile("every change", max_examples=30, deadline=None)
+# How long data takes to make says what else the machine does.
+settings.register_profile("every change", max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("deep", max_examples=1000, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "every change"))
 

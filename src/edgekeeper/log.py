@@ -127,6 +127,7 @@ class Event(StrEnum):
     EXPOSE_NOT_DONE = "expose.not_done", "A write to the mesh did not succeed; the next pass looks anew."
     EXPOSE_REFUSED = "expose.refused", "Deletions were refused for safety."
     EXPOSE_REPAIRED = "expose.repaired", "The mesh's network, resource or router was made or put right."
+    EXPOSE_FORGOTTEN = "expose.forgotten", "What earlier passes have left cannot be read; absences are counted anew, so that deletions come later."
     EXPOSE_PROVED = "expose.proved", "A published host answers from outside."
     EXPOSE_NOT_PROVED = "expose.not_proved", "A published host does not answer from outside."
     EXPOSE_LEADS = "expose.leads", "This process is the one that writes, or is it no more."

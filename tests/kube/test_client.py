@@ -155,6 +155,9 @@ def test_one_that_hangs_is_left_after_the_deadline_and_the_next_question_goes_to
                 await api.version()
             assert api.server == cluster.urls[1]
             assert await api.version() == version
+            async with connect(config) as fresh:  # as a command does, which asks once
+                assert not (await fresh.list(Ingress)).items
+                assert fresh.server == cluster.urls[1]
             async with api.at(cluster.urls[1]) as own:
                 assert await own.may("list", "", "pods")
         finally:
@@ -305,6 +308,20 @@ def test_a_client_certificate_says_who_asks_and_a_missing_right_is_named(cluster
 
     tell(story, written(tmp_path / "k", cluster, {"client-certificate": "own.crt", "client-key": "own.key"}))
     tell(story, written(tmp_path / "k", cluster, data))
+
+    stranger = Authority("others", time.time(), 2).issue(["carol"])
+
+    async def renewed(api: Api) -> None:
+        """As a kubelet's certificate is, under the same name."""
+        with pytest.raises(Forbidden, match="does not know who asks"):
+            await api.may("list", "", "pods")
+        (tmp_path / "own.crt").write_text(pair.certificate)
+        (tmp_path / "own.key").write_text(pair.key)
+        assert not await api.may("list", "", "pods")
+
+    (tmp_path / "own.crt").write_text(stranger.certificate)
+    (tmp_path / "own.key").write_text(stranger.key)
+    tell(renewed, written(tmp_path / "k", cluster, {"client-certificate": "own.crt", "client-key": "own.key"}))
 
     async def broken(api: Api) -> None:
         with pytest.raises(MissingError, match=r"client certificate for https://.* cannot be used"):

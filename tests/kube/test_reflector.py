@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import shutil
 import socket
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -228,6 +229,45 @@ def test_windows_without_events_cost_no_list_and_the_copy_is_never_old(pair):
         assert max(seen) < 3
 
     story(tell, wanted(pair))
+
+
+def test_a_cluster_made_anew_is_seen_by_a_copy_of_before_though_its_watch_goes_on_in_good_order(clusters):
+    """Its versions begin anew, so a watch from a version of before tells nothing until they get there."""
+    cluster: Cluster = clusters()
+
+    async def tell(api: Api) -> None:
+        await cluster.make_namespace(SPACE)
+        well, ask, watch = asyncio.Event(), api._ask, api.watch
+        well.set()
+
+        async def held(*words: Any, **more: Any) -> Any:
+            await well.wait()
+            return await ask(*words, **more)
+
+        async def watched(*words: Any, **more: Any) -> Any:
+            await well.wait()
+            async with contextlib.aclosing(watch(*words, **more)) as events:
+                async for event in events:
+                    yield event
+
+        api._ask, api.watch = held, watched  # type: ignore[assignment, method-assign] -- as behind a balancer without a server: one failure, and a wait
+        async with api.at(cluster.url) as own, copied(api) as copy:
+            for index in range(20):
+                await own.create(shop(f"before-{index}"))
+            await until("all of them", lambda: len(copy.items) == 20)
+            well.clear()
+            cluster.kill()
+            cluster.kill_named("etcd")
+            shutil.rmtree(cluster.folder / "etcd")
+            await cluster.start_etcd()
+            await cluster.start_api()
+            await cluster.make_namespace(SPACE)
+            await own.create(shop("after"))
+            well.set()
+            await until("what is there now", lambda: names(copy) == {"after"}, 5)
+            await until("the copy says that all is well", lambda: copy.why == "", 3)
+
+    story(tell, wanted(cluster))
 
 
 def test_where_nobody_listens_the_copy_says_so_and_is_never_called_full(tmp_path: Path):

@@ -9,42 +9,24 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from tests.fakes.journal import Journal
+from tests.fakes.turned import Still
+
 from edgekeeper.config.expose import Expose
 from edgekeeper.expose.infrastructure import Infrastructure
 from edgekeeper.expose.kinds import Claim, Origin, Place, Snapshot
 from edgekeeper.expose.netbird import NetBird
 from edgekeeper.expose.sync import Pass, Sync, setting_of
 from edgekeeper.lab.netbird import FakeNetBird
-from edgekeeper.model.entry import Entry
-from edgekeeper.model.moment import Moment
 
 PLACE = Place("10.96.0.10", 443)
 
 
-class Clock:
+class Clock(Still):
     """Time that the test moves."""
 
     def __init__(self) -> None:
-        self.now = 1_000_000.0
-
-    def monotonic(self) -> float:
-        return self.now
-
-    def wall(self) -> float:
-        return self.now
-
-    def moment(self) -> Moment:
-        return Moment(self.now, self.now, "boot", self.now)
-
-
-class Journal:
-    """Entries in memory."""
-
-    def __init__(self) -> None:
-        self.entries: list[Entry] = []
-
-    def write(self, entry: Entry) -> None:
-        self.entries.append(entry)
+        super().__init__(1_000_000.0)
 
 
 class Cluster:

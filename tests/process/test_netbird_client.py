@@ -7,41 +7,21 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 import pytest
+from tests.fakes.turned import WALL_S, Still
 
 from edgekeeper.expose.netbird import NetBird
 from edgekeeper.expose.netbird_say import ApiError, NoAccessError
 from edgekeeper.expose.throttle import LONGEST_S
 from edgekeeper.lab.netbird import FakeNetBird, Fault
 from edgekeeper.lab.netbird_schema import SERVICE_REQUEST, problems
-from edgekeeper.model.moment import Moment
 
 T = TypeVar("T")
-START = 1_796_000_000.0
-
-
-class Clock:
-    """Time that only sleeping moves, for the client and the server alike."""
-
-    now = 0.0
-
-    def monotonic(self) -> float:
-        return self.now
-
-    def wall(self) -> float:
-        return START + self.now
-
-    def moment(self) -> Moment:
-        return Moment(self.wall(), self.now, "boot", self.now)
-
-    async def sleep(self, seconds: float) -> None:
-        self.now += seconds
-        await asyncio.sleep(0)
 
 
 class Stage:
     """A server, its client, and what the client asked."""
 
-    def __init__(self, fake: FakeNetBird, clock: Clock, timeout_s: float) -> None:
+    def __init__(self, fake: FakeNetBird, clock: Still, timeout_s: float) -> None:
         self.fake, self.clock = fake, clock
         self.token = fake.token
         self.tokens_read = 0
@@ -69,7 +49,7 @@ class Stage:
 
 def on(work: Callable[[Stage], Awaitable[T]], *, timeout_s: float = 5.0) -> T:
     async def whole() -> T:
-        clock = Clock()
+        clock = Still(0.0, wall_ahead=WALL_S)
         async with FakeNetBird(now=clock.wall) as fake:
             stage = Stage(fake, clock, timeout_s)
             async with stage.mesh:
@@ -249,7 +229,7 @@ def test_nobody_there_is_told() -> None:
         async def token() -> str:
             return "nbp_x"
 
-        async with NetBird("http://127.0.0.1:1", token, timeout_s=1, clock=Clock()) as mesh:
+        async with NetBird("http://127.0.0.1:1", token, timeout_s=1, clock=Still()) as mesh:
             with pytest.raises(NoAccessError, match="what is published stays, the next pass tries again"):
                 await mesh.services()
 

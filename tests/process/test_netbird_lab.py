@@ -164,6 +164,22 @@ async def test_an_order_that_cannot_be_carried_out_says_why() -> None:
         assert refused == {"ok": False, "status": 422, "why": "group name shouldn't be empty"}
 
 
+@runs
+async def test_it_tells_whose_the_writes_were_and_who_is_routed() -> None:
+    async with FakeNetBird() as fake:
+        made = service(fake)
+        assert (await fake.command({"do": "routed"}))["hosts"] == [HOST]
+        assert (await fake.command({"do": "log"}))["log"] == [], "what is done by hand is no write of a controller"
+        assert (await fake.command({"do": "user", "token": "nbp_other"}))["ok"]
+        fake.token = "nbp_other"
+        wire = await Wire.to(fake)
+        for method, path in (("GET", SERVICES), ("DELETE", f"{SERVICES}/{made['id']}"), ("DELETE", f"{SERVICES}/{made['id']}")):
+            await wire.ask(method, path)
+        told = (await fake.command({"do": "log"}))["log"]
+        assert [row[1:] for row in told] == [("nbp_other", "DELETE", "services")], "the second one was refused"
+        assert (await fake.command({"do": "routed"}))["hosts"] == []
+
+
 # --- the proxy, and what stands behind it
 
 

@@ -9,27 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.fakes.turned import Still
 
 from edgekeeper import log
 from edgekeeper.config.expose import NetBird
 from edgekeeper.errors import EdgekeeperError, MissingError, RefusedError, UsageError
 from edgekeeper.expose.token import Reader, reader
-from edgekeeper.model.moment import Moment
 
 JWT = "header.claims.signature"
-
-
-class Clock:
-    now = 0.0
-
-    def monotonic(self) -> float:
-        return self.now
-
-    def wall(self) -> float:
-        return self.now
-
-    def moment(self) -> Moment:
-        return Moment(self.now, self.now, "boot", self.now)
 
 
 class Vault:
@@ -77,7 +64,7 @@ class Vault:
         writer.write(answer.encode() + text)
 
 
-def on(tmp_path: Path, work: Callable[[Vault, Reader, Clock], Awaitable[None]], **more: Any) -> None:
+def on(tmp_path: Path, work: Callable[[Vault, Reader, Still], Awaitable[None]], **more: Any) -> None:
     async def whole() -> None:
         vault = Vault()
         busy: set[asyncio.Task[None]] = set()
@@ -95,7 +82,7 @@ def on(tmp_path: Path, work: Callable[[Vault, Reader, Clock], Awaitable[None]], 
         jwt.write_text(JWT)
         jwt.chmod(0o600)
         wanted = {"url": vault.url, "role": "edgekeeper", "path": "mesh/netbird", "jwt_file": str(jwt), **more}
-        clock = Clock()
+        clock = Still(0.0)
         read = reader(NetBird.model_validate({"url": "https://mesh.example", "timeout": "1s", "token_vault": wanted}), clock)
         try:
             await work(vault, read, clock)
@@ -109,7 +96,7 @@ def on(tmp_path: Path, work: Callable[[Vault, Reader, Clock], Awaitable[None]], 
 
 
 def test_it_is_read_anew_each_time_with_one_login_a_lease(tmp_path: Path) -> None:
-    async def work(vault: Vault, read: Reader, clock: Clock) -> None:
+    async def work(vault: Vault, read: Reader, clock: Still) -> None:
         assert await read() == "nbp_first_token"
         vault.secret = {"token": "nbp_second_token"}
         assert await read() == "nbp_second_token"
@@ -127,7 +114,7 @@ def test_it_is_read_anew_each_time_with_one_login_a_lease(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("fault", ["sealed", "hangs", "torn"])
 def test_while_it_does_not_answer_the_last_token_is_used_and_that_is_told(tmp_path: Path, fault: str) -> None:
-    async def work(vault: Vault, read: Reader, clock: Clock) -> None:
+    async def work(vault: Vault, read: Reader, clock: Still) -> None:
         vault.fault = fault
         with pytest.raises(MissingError, match="without the token the mesh is not asked"):
             await read()
@@ -155,7 +142,7 @@ def test_while_it_does_not_answer_the_last_token_is_used_and_that_is_told(tmp_pa
     ],
 )
 def test_what_a_person_must_mend_is_said_and_no_earlier_token_is_used(tmp_path: Path, change: dict[str, Any], kind: type[EdgekeeperError], what: str) -> None:
-    async def work(vault: Vault, read: Reader, clock: Clock) -> None:
+    async def work(vault: Vault, read: Reader, clock: Still) -> None:
         await read()
         for name, value in change.items():
             setattr(vault, name, value)
@@ -169,7 +156,7 @@ def test_what_a_person_must_mend_is_said_and_no_earlier_token_is_used(tmp_path: 
 
 
 def test_another_path_says_which_policy_to_check(tmp_path: Path) -> None:
-    async def work(vault: Vault, read: Reader, clock: Clock) -> None:
+    async def work(vault: Vault, read: Reader, clock: Still) -> None:
         with pytest.raises(RefusedError, match="secret/data/mesh/other; check that the secret is there"):
             await read()
 
@@ -177,7 +164,7 @@ def test_another_path_says_which_policy_to_check(tmp_path: Path) -> None:
 
 
 def test_a_redirection_is_not_followed_so_that_no_token_goes_elsewhere(tmp_path: Path) -> None:
-    async def work(vault: Vault, read: Reader, clock: Clock) -> None:
+    async def work(vault: Vault, read: Reader, clock: Still) -> None:
         vault.fault = "redirect"
         with pytest.raises(EdgekeeperError):
             await read()
@@ -192,14 +179,14 @@ def test_the_environments_proxy_and_token_are_not_used(tmp_path: Path, monkeypat
     monkeypatch.setenv("VAULT_TOKEN", "s.somebody-elses")
     monkeypatch.setenv("VAULT_ADDR", "http://127.0.0.1:1")
 
-    async def work(vault: Vault, read: Reader, clock: Clock) -> None:
+    async def work(vault: Vault, read: Reader, clock: Still) -> None:
         assert await read() == "nbp_first_token"
 
     on(tmp_path, work)
 
 
 def test_nothing_of_it_reaches_a_log(tmp_path: Path) -> None:
-    async def work(vault: Vault, read: Reader, clock: Clock) -> None:
+    async def work(vault: Vault, read: Reader, clock: Still) -> None:
         token = await read()
         assert token not in json.dumps(log.redact({"why": f"the server said {token}"}))
 

@@ -84,7 +84,11 @@ def adopt(
         _show(shown, done=False)
         say("nothing was done; --yes does it")
         return
-    _end(applied(ctx, loaded, hosts=wanted, adopt=wanted), output)
+    result = applied(ctx, loaded, hosts=wanted, adopt=wanted).only(wanted)
+    _end(result, output)
+    if result.plan.held:
+        msg = f"{result.plan.held[0].host} was not taken over: {result.plan.held[0].why}"
+        raise RefusedError(msg)
 
 
 @app.command()
@@ -147,8 +151,10 @@ def document(result: Pass) -> dict[str, object]:
         "held": [{"host": one.host, "state": one.state, "why": one.why} for one in made.held],
         "failed": [{"host": one.action.host, "kind": one.kind, "why": one.why} for one in result.failed],
         "mesh": list(result.grounds),
+        "targets": list(result.lost),
         "remarks": [{"object": one.origin.text, "reason": one.reason, "text": one.text} for one in made.remarks],
         "refused": made.refused,
+        "memory": result.doubt,
         "hosts": {host: word for host, (word, _) in sorted(states.items())},
     }
 
@@ -169,8 +175,10 @@ def _show(result: Pass, *, done: bool) -> None:
         say(result.sentence())
     else:
         say(f"{made.wanted} wanted, {made.own} managed, {len(made.actions)} to do, {len(made.held)} held, {made.foreign} services of others")
-    for text in result.grounds:
+    for text in (*result.grounds, *result.lost):
         complain(text)
+    if result.doubt:
+        complain(result.doubt)
     if made.refused:
         complain(made.refused)
 
@@ -182,6 +190,10 @@ def _end(result: Pass, output: Format) -> None:
         _show(result, done=True)
     if result.failed:
         msg = f"{len(result.failed)} of {len(result.outcomes)} writes were not done; do it again: what is done already stays done"
+        raise StepFailedError(msg)
+    lacking = [held for held in result.plan.held if held.state == "no-resource"]
+    if lacking:
+        msg = f"{len(lacking)} hosts have nothing in the mesh to stand on: {lacking[0].why}"
         raise StepFailedError(msg)
     if result.plan.refused:
         msg = f"deletions were refused: {result.plan.refused}"

@@ -12,9 +12,10 @@ import typer
 
 from edgekeeper.cli.context import settings
 from edgekeeper.config.load import Loaded
-from edgekeeper.errors import MissingError, UsageError
+from edgekeeper.errors import MissingError, RefusedError, StepFailedError, UsageError
 from edgekeeper.expose import body, mark
 from edgekeeper.expose.apply import apply
+from edgekeeper.expose.names import canonical_host
 from edgekeeper.expose.parts import Parts, parts
 from edgekeeper.expose.plan import Action
 from edgekeeper.expose.proof import Proof, prove
@@ -57,7 +58,7 @@ def applied(ctx: typer.Context, loaded: Loaded, *, force: bool = False, hosts: f
                 first = built.sync.kept.brake.passes == 0
                 return await built.sync.once(setting_of(built.expose, force=force, adopt=adopt), first=first, may=may, hosts=hosts)
 
-            return await _as_writer(ctx, loaded, built, once)
+            return await _as_writer(ctx, loaded, built, once, take=force or bool(adopt))
 
     return _run(work)
 
@@ -68,15 +69,18 @@ def relinquished(ctx: typer.Context, loaded: Loaded, hosts: frozenset[str], *, r
     async def work() -> list[tuple[str, str]]:
         async with _seen(ctx, loaded, remember=really) as built:
             expose = built.expose
-            found = {body.canonical_host(service.host): service for service in await built.mesh.services()}
+            marked = [(service, own) for service in await built.mesh.services() if (own := mark.read(service.name)) is not None]
+            found = {canonical_host(service.host): service for service, own in marked if own.ours(expose.owner, expose.cluster)}
             out: list[tuple[str, str]] = []
             actions: list[Action] = []
             for host in sorted(hosts):
                 service = found.get(host)
-                own = mark.read(service.name) if service is not None else None
-                if service is None or own is None or not own.ours(expose.owner, expose.cluster):
+                if service is None:
                     msg = f"{host}: there is no service of {expose.owner}/{expose.cluster} for it; nothing was done"
                     raise UsageError(msg)
+                if not service.raw.get("enabled", True):
+                    msg = f"{host}: its service is switched off, and the mesh would route it again at any write; nothing was done. Switch it on or delete it there"
+                    raise RefusedError(msg)
                 out.append((host, host))
                 changed = {key: value for key, value in service.raw.items() if key not in body.ONLY_ANSWERED} | {"name": host}
                 actions.append(Action("relinquish", host, "it was asked for by command", service, partial(dict, changed)))
@@ -87,9 +91,9 @@ def relinquished(ctx: typer.Context, loaded: Loaded, hosts: frozenset[str], *, r
                     failed = next((one for one in done if not one.done), None)
                     if failed is not None:
                         msg = f"{failed.action.host}: {failed.why}"
-                        raise MissingError(msg)
+                        raise StepFailedError(msg)
 
-                await _as_writer(ctx, loaded, built, once)
+                await _as_writer(ctx, loaded, built, once, take=True)
             return out
 
     return _run(work)
@@ -118,8 +122,8 @@ async def _published(ctx: typer.Context, loaded: Loaded, expose: Expose) -> list
         out = []
         for service in await built.mesh.services():
             own = mark.read(service.name)
-            if own is not None and own.ours(expose.owner, expose.cluster) and service.raw.get("enabled"):
-                out.append(body.canonical_host(service.host))
+            if own is not None and own.ours(expose.owner, expose.cluster) and service.raw.get("enabled", True):
+                out.append(canonical_host(service.host))
     if not out:
         msg = f"nothing is published by {expose.owner}/{expose.cluster}; name hosts to ask for them all the same"
         raise MissingError(msg)
@@ -164,8 +168,11 @@ async def _seen(ctx: typer.Context, loaded: Loaded, *, remember: bool) -> AsyncI
             await cancelled([following])
 
 
-async def _as_writer(ctx: typer.Context, loaded: Loaded, built: Parts, once: Callable[[Callable[[], None]], Awaitable[T]]) -> T:
-    """Do it while holding the Lease, where there is one; LockHeldError says who else does."""
+async def _as_writer(ctx: typer.Context, loaded: Loaded, built: Parts, once: Callable[[Callable[[], None]], Awaitable[T]], *, take: bool) -> T:
+    """Do it while holding the Lease, where there is one; LockHeldError says who else does.
+
+    ``take``: what a person has asked for is done here although `expose run` leads, which waits meanwhile and goes on afterwards.
+    """
     lease = built.expose.lease
     if lease is None or built.api is None:
         return await once(_may)
@@ -176,9 +183,10 @@ async def _as_writer(ctx: typer.Context, loaded: Loaded, built: Parts, once: Cal
     done: list[T] = []
 
     async def work(term: Term) -> None:
+        built.mesh.may = term.check
         done.append(await once(term.check))
 
-    await election.lead(work, wait_s=LEASE_S)
+    await election.lead(work, wait_s=2 * LEASE_S if take else LEASE_S, take=take)
     return done[0]
 
 

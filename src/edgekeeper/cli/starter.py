@@ -126,7 +126,10 @@ _EXPOSE: Final = """
 expose:
   owner: home                      # written into each service; two edgekeepers that share a mesh need two. Never change it
   cluster: default
-  netbird: {url: "https://netbird.example", token_file: /etc/edgekeeper/netbird.token}   # the token of an admin; a reader's is enough for `expose plan`
+  netbird:
+    url: "https://netbird.example"
+    token_file: /etc/edgekeeper/netbird.token   # the token of an admin; a reader's is enough for `expose plan`
+    router_group: routers          # the group of the routing peers that reach the targets
   targets:                         # where each ingress class leads; default: is for all others
     traefik: {service: traefik/traefik}
   service_cidr: 10.96.0.0/12       # the network of the cluster's Services

@@ -151,7 +151,7 @@ class Expose(Section):
         False, description="Whether an object may take over a service that somebody has made by hand; whoever may write it could then lift its restrictions."
     )
     every: Duration = Field(60.0, ge=5, le=86_400, description="A pass at least so often, beside those that a change asks for.")
-    debounce: Duration = Field(0.5, ge=0, le=60, description="After a change so long for more of them, at most.")
+    debounce: Duration = Field(0.5, ge=0, le=60, description="Changes are gathered at most this long; the first after a quiet time acts at once.")
     concurrency: int = Field(16, ge=1, le=64, description="Requests to the mesh at the same time.")
     brake: Brake = Field(default_factory=Brake, description="What holds deletions back.")  # type: ignore[arg-type]
     prove: Prove = Field(default_factory=Prove, description="The proof from outside.")  # type: ignore[arg-type]

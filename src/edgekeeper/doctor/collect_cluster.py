@@ -8,9 +8,10 @@ from edgekeeper.errors import EdgekeeperError
 from edgekeeper.kube import nodelease
 from edgekeeper.kube.client import Api, connect
 from edgekeeper.kube.objects import EndpointSlice
+from edgekeeper.membership.slices import SERVICE_LABEL
 from edgekeeper.ports import Clock
 
-_OF_THE_API = "kubernetes.io/service-name=kubernetes"
+_OF_THE_API = f"{SERVICE_LABEL}=kubernetes"
 
 
 async def inventory(kubernetes: Kubernetes, clock: Clock) -> Inventory:

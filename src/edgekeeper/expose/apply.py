@@ -12,6 +12,7 @@ from typing import Any, Final, Protocol
 from edgekeeper.errors import EdgekeeperError, LockHeldError
 from edgekeeper.expose import body, mark
 from edgekeeper.expose.kinds import Service
+from edgekeeper.expose.names import canonical_host
 from edgekeeper.expose.netbird_say import ApiError
 from edgekeeper.expose.plan import Action
 from edgekeeper.log import INFO, WARNING, Event, emit
@@ -62,6 +63,9 @@ class Mesh(Protocol):
 
     async def create(self, body: Mapping[str, Any], /) -> Service:
         """Make it."""
+
+    async def make_good(self, body: Mapping[str, Any], /) -> Service:
+        """Make it in the place of one that the same act has deleted, whoever leads by now."""
 
     async def replace(self, service_id: str, body: Mapping[str, Any], /) -> Service:
         """Put the whole object in the place of what is there."""
@@ -238,19 +242,19 @@ async def _migrate(action: Action, wanted: Mapping[str, Any], old: Service, hand
     hands.keep(action.host, old.raw)
     try:
         await mesh.remove(old.id)
-    except ApiError as err:
-        if not err.unsure:
+    except EdgekeeperError as err:
+        if not getattr(err, "unsure", False):
             hands.keep(action.host, None)
             raise
     try:
-        await mesh.create(body.in_tls(wanted))
+        await mesh.make_good(body.in_tls(wanted))
     except EdgekeeperError as err:
         kind, why = getattr(err, "kind", "unreachable"), str(err)
     else:
         hands.keep(action.host, None)
         return Outcome(action)
     try:
-        await mesh.create({key: value for key, value in old.raw.items() if key not in body.ONLY_ANSWERED})
+        await mesh.make_good({key: value for key, value in old.raw.items() if key not in body.ONLY_ANSWERED})
     except EdgekeeperError as again:
         if getattr(again, "kind", "") == "taken":
             hands.keep(action.host, None)
@@ -264,7 +268,7 @@ async def _migrate(action: Action, wanted: Mapping[str, Any], old: Service, hand
 def _another(old: Service, fresh: Service) -> bool:
     """Whether it is not the service any more that was decided about: another host, another mark, or switched on or off."""
     return (
-        body.canonical_host(old.host) != body.canonical_host(fresh.host)
+        canonical_host(old.host) != canonical_host(fresh.host)
         or mark.read(old.name) != mark.read(fresh.name)
         or bool(old.raw.get("enabled", True)) != bool(fresh.raw.get("enabled", True))
     )

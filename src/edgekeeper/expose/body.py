@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from edgekeeper.expose.kinds import Anchor, Options, Place, Service
+from edgekeeper.expose.names import canonical_host
 from edgekeeper.model.time import parse_duration
 
 ONLY_ANSWERED: Final = ("id", "meta", "proxy_cluster", "port_auto_assigned", "terminated")
@@ -104,9 +105,12 @@ def in_tls(wanted: Mapping[str, Any]) -> dict[str, Any]:
     return out
 
 
-def disabled(service: Service, name: str) -> dict[str, Any]:
-    """The whole object, switched off, with another name; nothing else of it changes."""
-    return {**{key: copy.deepcopy(value) for key, value in service.raw.items() if key not in ONLY_ANSWERED}, "name": name, "enabled": False}
+def disabled(service: Service, name: str, lead: Anchor | None = None) -> dict[str, Any]:
+    """The whole object, switched off, with another name; nothing else of it changes but, with ``lead``, a target that is not there any more."""
+    out = {**{key: copy.deepcopy(value) for key, value in service.raw.items() if key not in ONLY_ANSWERED}, "name": name, "enabled": False}
+    if lead is not None:
+        out["targets"] = [{**_first(out.get("targets")), "target_id": lead.target_id, "target_type": lead.target_type}]
+    return out
 
 
 def differences(raw: Mapping[str, Any], body: Mapping[str, Any]) -> list[str]:
@@ -151,11 +155,6 @@ def _same(key: str, old: Any, new: Any) -> bool:
     if key in {"proxy_protocol", "enabled", "pass_host_header", "rewrite_redirects"}:
         return bool(old) == bool(new)
     return bool(old == new) or (not old and not new and not isinstance(new, (bool, int)))
-
-
-def canonical_host(host: str) -> str:
-    """As the proxy compares names: lower-case, without a final dot."""
-    return host.strip().lower().removesuffix(".")
 
 
 def _network(value: Any) -> str:

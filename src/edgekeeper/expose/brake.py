@@ -15,6 +15,9 @@ from edgekeeper.model.moment import Moment, elapsed
 NEVER: Final = -1
 """No list has been counted yet."""
 
+AWAY_S: Final = 120.0
+"""Who has not looked for longer than this does not know what was wanted meanwhile: another one was the writer, or nobody."""
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -43,11 +46,18 @@ class Absence:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """What is remembered from pass to pass, and over restarts. ``counted`` is the number of the last full list that was counted."""
+    """What is remembered from pass to pass, and over restarts. ``counted`` is the number of the last full list that was counted, ``at`` when that was."""
 
     absent: Mapping[str, Absence] = field(default_factory=dict)
     counted: int = NEVER
     passes: int = 0
+    at: Moment | None = None
+
+
+def resumed(memory: Memory, now: Moment) -> Memory:
+    """The memory for a first pass: after a while in which nobody looked here every absence begins anew, those of disabled services too."""
+    known = memory.at is not None and elapsed(memory.at, now) <= AWAY_S
+    return memory if known else replace(memory, absent={})
 
 
 def noted(memory: Memory, absent: Collection[str], leaving: Collection[str], lists: int, now: Moment) -> Memory:
@@ -61,7 +71,7 @@ def noted(memory: Memory, absent: Collection[str], leaving: Collection[str], lis
         before = memory.absent.get(host, Absence(now))
         left = (before.left or now) if host in leaving else None
         out[host] = replace(before, lists=before.lists + 1 if more else before.lists, left=left)
-    return Memory(out, lists, memory.passes + 1)
+    return Memory(out, lists, memory.passes + 1, now)
 
 
 def wanted_again(memory: Memory, wanted: Collection[str]) -> Memory:
@@ -115,7 +125,7 @@ def dump(memory: Memory) -> dict[str, Any]:
         }
         for host, one in memory.absent.items()
     }
-    return {"absent": hosts, "passes": memory.passes}
+    return {"absent": hosts, "passes": memory.passes, **({"at": _moment(memory.at)} if memory.at is not None else {})}
 
 
 def load(found: Mapping[str, Any]) -> Memory:
@@ -124,7 +134,8 @@ def load(found: Mapping[str, Any]) -> Memory:
     for host, one in dict(found["absent"]).items():
         left = one.get("left")
         absent[str(host)] = Absence(_at(one["since"]), max(int(one["lists"]), 0), _at(left) if left is not None else None, one.get("refused") is True)
-    return Memory(absent, NEVER, max(int(found["passes"]), 0))
+    at = found.get("at")
+    return Memory(absent, NEVER, max(int(found["passes"]), 0), _at(at) if at is not None else None)
 
 
 def _moment(moment: Moment) -> list[float | str]:

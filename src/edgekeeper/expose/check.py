@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -10,6 +11,7 @@ from edgekeeper.config.expose import Expose
 from edgekeeper.config.root import Root
 from edgekeeper.errors import ConfigError, EdgekeeperError
 from edgekeeper.expose.hosts import parse_hosts
+from edgekeeper.expose.sources.together import needs_cluster
 from edgekeeper.host import secrets
 from edgekeeper.host.files import read_text
 from edgekeeper.model.verdict import EngineVerdict
@@ -26,7 +28,9 @@ async def verdict(root: Root, node: str) -> EngineVerdict:  # noqa: ARG001 - eve
             parse_hosts(read_text(file), file)
         except (ConfigError, EdgekeeperError) as err:
             return EngineVerdict("the hosts file is not usable", str(err), (), ())
-    if expose.sources.cluster:
+    if needs_cluster(expose):
+        if find_spec("lightkube") is None:
+            doubts.append("expose: the Kubernetes client is not installed here; pip install 'edgekeeper[kube]'")
         doubts.append("expose: what the cluster wants is not judged here; `edgekeeper expose plan` asks it and the mesh")
     return EngineVerdict("", None, tuple(notes), tuple(doubts))
 
@@ -58,6 +62,8 @@ def _doubts(expose: Expose) -> list[str]:
             secrets.read(source.token_file)
         except EdgekeeperError as err:
             out.append(f"expose: {err}")
+    if source.ca_file is not None and not Path(source.ca_file).exists():
+        out.append(f"expose: {source.ca_file} is not on this machine; without the CA the mesh is not asked")
     if expose.sources.file is not None and not Path(expose.sources.file).exists():
         out.append(f"expose: {expose.sources.file} is not on this machine; nothing is known of its hosts")
     return out

@@ -10,11 +10,16 @@ from edgekeeper.model.text import printable
 _NAME = re.compile(r"(?=.{1,253}\Z)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
 
 
+def canonical_host(host: str) -> str:
+    """As the proxy compares names: lower-case, without a final dot."""
+    return host.strip().lower().removesuffix(".")
+
+
 def host_name(text: str) -> str:
     """A host as it is published: lower-case, without a final dot; ValueError ``REASON: sentence`` says why it cannot be."""
     if not text.isascii():  # before anything else: the small letter of one that is not ASCII may be (the Kelvin sign's is k)
         return _refuse("BadHost", f"{quoted(text)} is not ASCII; it is not published: write its xn-- form")
-    name = text.strip().lower().removesuffix(".")
+    name = canonical_host(text)
     if not name:
         return _refuse("NoHost", "a rule for all hosts names none; it is not published")
     if "*" in name:

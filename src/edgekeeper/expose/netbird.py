@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from contextvars import ContextVar
 from typing import Any, Final, Self, TypeVar
 from urllib.parse import quote
 
@@ -29,6 +30,9 @@ _TRIES: Final = 3
 _PATIENCE_S: Final = 600.0
 """A call that could not go for so long, because the server refuses so many, is an error: its pass ends and another one begins."""
 
+_owed: ContextVar[bool] = ContextVar("owed", default=False)
+"""Whether the call that is under way makes good what its own act has taken away."""
+
 
 class NetBird:
     """The server at ``url`` (without /api); ``async with`` it. Every method raises ApiError, or what reading the token raises.
@@ -53,6 +57,8 @@ class NetBird:
     ) -> None:
         self.url = url.rstrip("/")
         self.throttle = throttle or Throttle()
+        self.may: Callable[[], None] = lambda: None
+        """Asked right before each write goes out; what it raises is raised. Who has waited for the throttle may not be the one writer any more."""
         self._read_token = token
         self._token: str | None = None
         self._timeout_s = timeout_s
@@ -94,7 +100,7 @@ class NetBird:
             if err.kind != "absent":
                 raise
             why = f"so there is no such API at {self.url} (expose.netbird.url is the server's address, without /api)"
-            raise ApiError("absent", "services cannot be listed", err.status, why) from err
+            raise ApiError(err.kind, "services cannot be listed", err.status, why) from err
 
     async def service(self, sid: str) -> Service | None:
         """One service as it is now; None when there is none of this id."""
@@ -103,6 +109,14 @@ class NetBird:
     async def create(self, body: Mapping[str, Any]) -> Service:
         """Make a service."""
         return await self._write("POST", "services", f"{body.get('domain')} cannot be published", "reverse-proxies/services", body, say.service)
+
+    async def make_good(self, body: Mapping[str, Any]) -> Service:
+        """Make a service in the place of one that the same act has deleted: that is owed, whoever leads by now. Who leads may have made it: ``taken``."""
+        before = _owed.set(True)
+        try:
+            return await self.create(body)
+        finally:
+            _owed.reset(before)
 
     async def replace(self, sid: str, body: Mapping[str, Any]) -> Service:
         """Write a service in whole: what the body does not hold is reset, and the connections of its clients are cut."""
@@ -234,6 +248,8 @@ class NetBird:
 
     async def _once(self, method: str, label: str, what: str, path: str, body: bytes | None, token: str) -> Response:
         async with self._slots:
+            if method != "GET" and not _owed.get():
+                self.may()
             begun = self._clock.monotonic()
             status = 0
             try:

@@ -13,6 +13,7 @@ from typing import Any, Final, Literal, TypeVar
 
 from edgekeeper.errors import MissingError, StepFailedError
 from edgekeeper.expose.kinds import Service
+from edgekeeper.expose.names import canonical_host
 from edgekeeper.model.text import printable
 
 T = TypeVar("T")
@@ -96,7 +97,8 @@ def broken(what: str, status: int, why: str, *, write: bool = False) -> ApiError
 
 def unreachable(what: str, why: str, *, write: bool = False) -> ApiError:
     """The error when there was no answer, or not all of it."""
-    return NoAccessError("unreachable", what, 0, why, unsure=write)
+    hint = " (its CA is named in expose.netbird.ca_file)" if "CERTIFICATE_VERIFY_FAILED" in why else ""
+    return NoAccessError("unreachable", what, 0, why + hint, unsure=write)
 
 
 def classify(status: int, message: str) -> Kind:
@@ -254,7 +256,7 @@ def service(said: Any) -> Service:
     if not isinstance(domain, str) and not isinstance(name, str):
         msg = "there is an object without domain and name in place of a service"
         raise UnreadableError(msg)
-    host = domain.strip().lower().removesuffix(".") if isinstance(domain, str) else ""
+    host = canonical_host(domain) if isinstance(domain, str) else ""
     return Service(_text(it, "id"), host, name if isinstance(name, str) else "", it)
 
 

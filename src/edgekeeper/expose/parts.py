@@ -15,7 +15,7 @@ from edgekeeper.expose.infrastructure import Infrastructure
 from edgekeeper.expose.netbird import NetBird
 from edgekeeper.expose.sources.together import Together, needs_cluster, sources_of
 from edgekeeper.expose.sync import Sync
-from edgekeeper.expose.token import reader
+from edgekeeper.expose.token import Reader, reader
 from edgekeeper.host.files import make_folder
 from edgekeeper.host.tls import NOBODY, Trust
 from edgekeeper.ports import Clock, Journal
@@ -33,6 +33,7 @@ class Parts:
 
     expose: Expose
     api: Api | None
+    token: Reader
     mesh: NetBird
     source: Together
     sync: Sync
@@ -70,4 +71,4 @@ async def parts(
         source = sources_of(expose, clock, api, silence_s=root.kubernetes.silence)
         ground = Infrastructure(mesh, netbird, owner=expose.owner, cluster=expose.cluster, clock=clock, state_dir=str(folder) if remember else None)
         sync = Sync(expose, source, mesh, ground, clock, journal, folder / "memory.json", told)
-        yield Parts(expose, api, mesh, source, sync)
+        yield Parts(expose, api, token, mesh, source, sync)

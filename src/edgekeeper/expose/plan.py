@@ -11,6 +11,7 @@ from edgekeeper.expose import body, brake, mark
 from edgekeeper.expose.brake import Limits, Memory, may_go, may_leave, noted, too_many, wanted_again
 from edgekeeper.expose.kinds import Anchor, Footing, Place, Remark, Service, Snapshot, Wish, Wishes
 from edgekeeper.expose.mark import Mark
+from edgekeeper.expose.names import canonical_host
 from edgekeeper.model.moment import Moment
 
 Kind = Literal["create", "update", "repair", "return", "adopt", "migrate", "relinquish", "disable", "delete"]
@@ -141,7 +142,7 @@ def plan(
     memory = noted(memory, absent, leaving, snapshot.lists, now) if snapshot.whole else wanted_again(memory, wishes.by_host)
     refused = None
     if absent:
-        gone, waiting, memory, refused = _absent(absent, marks, there, snapshot, wishes, memory, setting, now, first=first)
+        gone, waiting, memory, refused = _absent(absent, marks, there, snapshot, wishes, footing, memory, setting, now, first=first)
         actions += gone
         held += waiting
     rank = {kind: i for i, kind in enumerate(ORDER)}
@@ -156,7 +157,7 @@ def _by_host(services: Sequence[Service], setting: Setting) -> tuple[dict[str, S
     there: dict[str, Service] = {}
     marks: dict[str, Mark] = {}
     for service in services:
-        host, found = body.canonical_host(service.host), mark.read(service.name)
+        host, found = canonical_host(service.host), mark.read(service.name)
         if found is not None and found.ours(setting.owner, setting.cluster) and host:
             there[host], marks[host] = service, found
         elif host not in marks:
@@ -227,12 +228,14 @@ def _there(wish: Wish, service: Service, own: Mark | None, name: Mark, place: Pl
     mode = str(service.raw.get("mode") or "http")
     if mode != "tls":
         if host in setting.adopt:
-            return Action("migrate", host, f"its service is in mode {mode}, which cannot be changed: it is deleted and made anew", service, make, wish)
+            why = f"its service is in mode {mode}, which cannot be changed: it is deleted and made anew, without authentication, paths and headers"
+            return Action("migrate", host, f"{why}; {'; '.join(body.differences(service.raw, body.in_tls(wanted)))}", service, make, wish)
         return Held(
             host, "conflict", f"its service is in mode {mode}, which cannot be changed; `edgekeeper expose adopt {host}` deletes it and makes it anew", wish
         )
     if own is None:
-        return Action("adopt", host, f"{wish.origin.text} wants it, and it was asked to be adopted", service, make, wish)
+        why = f"{wish.origin.text} wants it, and it was asked to be adopted"
+        return Action("adopt", host, f"{why}; {'; '.join(body.differences(service.raw, wanted))}", service, make, wish)
     found = body.differences(service.raw, wanted)
     if returns:
         return Action("return", host, f"{wish.origin.text} wants it again, before it was deleted", service, make, wish)
@@ -298,6 +301,7 @@ def _absent(
     there: Mapping[str, Service],
     snapshot: Snapshot,
     wishes: Wishes,
+    footing: Footing,
     memory: Memory,
     setting: Setting,
     now: Moment,
@@ -333,7 +337,7 @@ def _absent(
         return [], held, brake.refused(memory, {host for host, _ in ready}), refused
     anew = set() if setting.force else {host for host, _ in ready if memory.absent[host].refused}
     held += [Held(host, "absent", "no object wants it; it was refused with too many others, and has to be absent anew") for host in sorted(anew)]
-    gone = [_take(host, kind, there[host], marks[host]) for host, kind in ready if host not in anew]
+    gone = [_take(host, kind, there[host], marks[host], footing) for host, kind in ready if host not in anew]
     return gone, held, brake.begun_anew(memory, anew, now), None
 
 
@@ -364,17 +368,23 @@ def _refused(ready: Sequence[tuple[str, Kind]], marks: Mapping[str, Mark], wishe
     return f"{why}; {way}" if why is not None and new else None
 
 
-def _take(host: str, kind: Kind, service: Service, own: Mark) -> Action:
+def _take(host: str, kind: Kind, service: Service, own: Mark, footing: Footing) -> Action:
     if kind == "delete":
         return Action("delete", host, "no object wants it, and it was disabled for long enough", service)
-    return Action("disable", host, "no object wants it; it is deleted later", service, partial(body.disabled, service, own.gone().text))
+    dead = any(target not in footing.alive for target in targets_of(service))
+    # A service whose resource is gone takes no change (422) but one that leads it to another; it is switched off with it, so nobody gets there.
+    lead = next((anchor for anchor in footing.by_address.values() if anchor.target_type == "subnet"), None) if dead else None
+    return Action("disable", host, "no object wants it; it is deleted later", service, partial(body.disabled, service, own.gone().text, lead))
 
 
 def only(made: Plan, hosts: Collection[str]) -> Plan:
-    """The part of a plan that is about these hosts."""
+    """The part of a plan that is about these hosts, which are wanted: that other ones may not go does not concern them."""
+    origins = {wish.origin for host, wish in made.wishes.items() if host in hosts}
     return replace(
         made,
         actions=tuple(action for action in made.actions if action.host in hosts),
         held=tuple(held for held in made.held if held.host in hosts),
         right=tuple(host for host in made.right if host in hosts),
+        remarks=tuple(remark for remark in made.remarks if remark.origin in origins),
+        refused=None,
     )

@@ -37,6 +37,7 @@ def status(seen: Seen, parts: Parts | None, prover: Prover | None, alarms: Mappi
         "hosts_not_shown": max(0, len(odd) - HOSTS_MOST),
         "proved": sum(1 for proof in proofs.values() if proof.ok),
         "calls": seen.calls,
+        "sources": _sources(parts) if parts is not None else None,
     }
     if parts is None and not alarms:
         return RoleStatus(Verdict(Health.UNKNOWN, "it is being started"), Verdict(Health.UNKNOWN, "it is being started"), details)
@@ -50,16 +51,21 @@ def status(seen: Seen, parts: Parts | None, prover: Prover | None, alarms: Mappi
     return RoleStatus(verdict, ready, details)
 
 
-def measure(seen: Seen, prover: Prover | None, alarms: Mapping[str, str], refused: int, metrics: Metrics) -> None:
+def _sources(parts: Parts) -> dict[str, Any]:
+    """How old the view of the sources is, and why it is not full; what is too old takes nothing away."""
+    view = parts.source.snapshot()
+    return {"full": view.whole, "age_s": round(view.stale_s, 1), "why": view.why}
+
+
+def measure(seen: Seen, prover: Prover | None, alarms: Mapping[str, str], metrics: Metrics) -> None:
     """The gauges of the role."""
     metrics.set("edgekeeper_expose_leads", float(seen.leads))
     metrics.set("edgekeeper_expose_alarms", len(alarms))
-    metrics.set("edgekeeper_expose_refused_deletions", refused)
     if seen.last is not None and seen.at is not None:
         metrics.set("edgekeeper_expose_wanted", seen.last.plan.wanted)
         metrics.set("edgekeeper_expose_managed", seen.last.plan.own)
         metrics.set("edgekeeper_expose_held", len(seen.last.plan.held))
         metrics.set("edgekeeper_expose_drift", len(seen.last.failed))
-        metrics.set("edgekeeper_expose_last_success_seconds", seen.at)
+        metrics.set("edgekeeper_expose_last_success_timestamp_seconds", seen.at)
     if prover is not None:
         metrics.set("edgekeeper_expose_unproved", sum(1 for proof in prover.results.values() if not proof.ok))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from edgekeeper.config.root import Root
 from edgekeeper.errors import EdgekeeperError
+from edgekeeper.expose import pace as pacing
 from edgekeeper.expose import report
 from edgekeeper.expose.kinds import Origin, Remark
 from edgekeeper.expose.parts import Parts, parts
@@ -20,7 +21,6 @@ from edgekeeper.model.entry import Entry
 from edgekeeper.ops.alarms import Alarms
 from edgekeeper.ops.status import RoleStatus
 from edgekeeper.runtime import Ground, accepted, cancelled, kept_alive
-from edgekeeper.supervise.debounce import Debounce, acted, due_in, noticed
 
 if TYPE_CHECKING:
     from edgekeeper.expose.tell import Teller
@@ -31,16 +31,17 @@ MEASURE_S: Final = 1.0
 NOBODY_S: Final = 30.0
 """So long may the Lease be nobody's before it is an alarm: a dead holder's lasts half of it."""
 
+OF_A_PASS: Final = ("sources", "mesh", "network", "targets", "deletions", "memory", "token")
+"""Alarms of a pass: while another one holds the Lease they are its to raise."""
+
 FIRST_VIEW_S: Final = 10.0
 """So long the first view of the sources may take before it is an alarm: a server that answers is asked for all of them within a moment."""
 
-LONGEST_PAUSE_S: Final = 300.0
-"""A mesh that cannot be seen is asked again after a pause that doubles, from the time between two passes to this."""
-
 
 async def make(root: Root, ground: Ground) -> ExposeRole:
-    """The role of a config that has it."""
-    return ExposeRole(root, ground)
+    """The role of a config that has it; MissingError or UsageError when the cluster's access is not there at all (nothing is asked yet)."""
+    async with parts(root, ground.clock, ground.journal, remember=False):
+        return ExposeRole(root, ground)
 
 
 class ExposeRole:
@@ -53,14 +54,13 @@ class ExposeRole:
         self._changed = asyncio.Event()
         self._parts: Parts | None = None
         self._prover: Prover | None = None
-        self._refused = 0
         self.alarms = Alarms("expose", ground.journal)
         self.seen = Seen()
 
     # what the runtime calls ---------------------------------------------------------------
 
     def end(self, *, leave: bool) -> None:  # noqa: ARG002 - there is no engine to stop or to leave
-        """End it; writes that are under way are waited for, or cut at their deadline."""
+        """End it. A write that is under way is cut off; the next pass sees what became of it."""
         self._ended.set()
 
     def status(self) -> RoleStatus:
@@ -128,6 +128,7 @@ class ExposeRole:
         election = Election(built.api, lease, self._root.kubernetes.namespace, ground.node, ground.clock)
 
         async def lead(term: Term) -> None:
+            built.mesh.may = term.check
             self._says(leads=True, why=f"{ground.node} holds the Lease {lease} and writes")
             try:
                 await self._passes(built, teller, term)
@@ -154,42 +155,39 @@ class ExposeRole:
             if election.leads or election.holder:
                 held = clock.monotonic()
             self.alarms.set("lease", election.why if clock.monotonic() - held > NOBODY_S else None)
+            if not self.seen.leads and election.holder not in {"", election.me}:
+                self.seen.last = self.seen.at = None
+                for name in OF_A_PASS:
+                    self.alarms.set(name, None)
             await asyncio.sleep(MEASURE_S)
 
     async def _passes(self, built: Parts, teller: Teller | None, term: Term | None) -> None:
         """Pass after pass: at a change, when the time is over, or when the mesh takes calls again."""
         clock, expose = self._ground.clock, built.expose
-        gather = noticed(Debounce(expose.debounce), clock.monotonic())
-        first, pause = True, expose.every
-        due = began = clock.monotonic()
+        began = clock.monotonic()
+        pace, first = pacing.begin(expose.every, expose.debounce, began), True
         change: asyncio.Task[None] | None = None
         telling = [asyncio.create_task(self._kept("events", teller.run))] if teller is not None else []
         try:
             while True:
                 change = change or asyncio.create_task(built.source.changed())
+                wait_s = pace.wait_s(clock.monotonic())
+                if wait_s > 0:
+                    done, _ = await asyncio.wait([change], timeout=wait_s)
+                    if done:
+                        change.result()
+                        change, pace = None, pace.noticed(clock.monotonic())
+                    continue
                 now = clock.monotonic()
-                soon = due_in(gather, now)
-                wait = max(0.0, due - now) if soon is None else min(soon, max(0.0, due - now))
-                done, _ = await asyncio.wait([change], timeout=wait)
-                now = clock.monotonic()
-                if done:
-                    change.result()
-                    change, gather = None, noticed(gather, now)
-                    due = min(due, now + pause) if self.seen.failed is None else due
-                    if (due_in(gather, now) or 0.0) > 0:
-                        continue
                 snapshot = built.source.snapshot()
                 if not snapshot.lists:  # nothing is known yet: not even a first view
                     self.alarms.set("sources", f"not known yet: {snapshot.why}" if now - began > FIRST_VIEW_S else None)
-                    due = now + MEASURE_S
-                    gather = acted(gather, now)
+                    pace = pace.later(now, MEASURE_S)
                     continue
                 self.alarms.set("sources", None if snapshot.whole else f"not known in full: {snapshot.why}; nothing is taken away until they are")
-                gather = acted(gather, now)
-                ok, again_s = await self._pass(built, teller, term, first=first)
-                first = first and not ok
-                pause = expose.every if ok else min(LONGEST_PAUSE_S, pause * 2)
-                due = clock.monotonic() + (again_s if again_s is not None else pause)
+                saw, again_s = await self._pass(built, teller, term, first=first)
+                first = not saw
+                pace = pace.passed(now, clock.monotonic(), saw=saw, again_s=again_s)
         finally:
             await cancelled([*telling, *([change] if change is not None else [])])
 
@@ -201,16 +199,18 @@ class ExposeRole:
         except EdgekeeperError as err:
             if term is not None:
                 term.check()  # the end of one's term is no fault of the mesh
-            self.seen.failed = str(err)
             self.alarms.set("mesh", f"{err}; what is published stays")
             emit(Event.EXPOSE_FAILED, f"{err}; nothing was changed", level=WARNING)
             return False, getattr(err, "again_s", None)
-        self.seen.last, self.seen.at, self.seen.failed = result, clock.wall(), None
+        self.seen.last, self.seen.at = result, clock.wall()
         self.alarms.set("mesh", next((one.why for one in result.outcomes if one.kind in {"not_allowed", "unauthenticated"}), None))
         self.alarms.set("network", "; ".join(built.sync.ground.remarks) or None)
+        self.alarms.set("targets", "; ".join(result.lost) or None)
         self.alarms.set("deletions", result.plan.refused)
-        self._refused += result.plan.refused is not None
+        if result.plan.refused is not None:
+            self._ground.metrics.count("edgekeeper_expose_refused_deletions")
         self.alarms.set("memory", built.sync.doubt)
+        self.alarms.set("token", built.token.why or None)
         if teller is not None:
             teller.remark([*result.plan.remarks, *_remarks(result)])
             teller.status(_by_origin(result), built.source.status_of)
@@ -232,7 +232,7 @@ class ExposeRole:
 
     async def _measure(self) -> None:
         while True:
-            report.measure(self.seen, self._prover, self.alarms.raised, self._refused, self._ground.metrics)
+            report.measure(self.seen, self._prover, self.alarms.raised, self._ground.metrics)
             await asyncio.sleep(MEASURE_S)
 
 

@@ -9,11 +9,13 @@ from edgekeeper.expose.sync import Pass
 
 @dataclass(slots=True)
 class Seen:
-    """What the role knows of its last passes, for its status."""
+    """What the role knows of its last passes, for its status. ``last`` is the last one that saw the mesh, ``at`` when that was (Unix time).
+
+    ``lease`` is the sentence about the Lease; ``calls`` counts those of the mesh's API.
+    """
 
     last: Pass | None = None
     at: float | None = None
-    failed: str | None = None
     leads: bool = False
     lease: str = ""
     calls: int = 0

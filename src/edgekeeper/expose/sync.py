@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Protocol
 
 from edgekeeper.config.expose import Expose
 from edgekeeper.errors import StepFailedError
-from edgekeeper.expose import mark, memory
+from edgekeeper.expose import brake, mark, memory
 from edgekeeper.expose.apply import Mesh, Outcome, apply
 from edgekeeper.expose.brake import Limits
-from edgekeeper.expose.kinds import Anchor, Footing, Place, Remark, Service, Snapshot, Wish
+from edgekeeper.expose.kinds import Anchor, Footing, Place, Service, Snapshot, Wish
 from edgekeeper.expose.memory import Kept
 from edgekeeper.expose.plan import STALE_S, Action, Held, Plan, Setting, only, plan, targets_of
 from edgekeeper.expose.wishes import wishes
@@ -28,6 +28,10 @@ WAITS: Final = frozenset({"no_cluster", "unknown_domain", "taken", "invalid", "i
 
 OF_ALL: Final = frozenset({"no_cluster", "broken", "unreachable"})
 """Of them those that are seldom about one host: when a write succeeds, the others are tried again at once."""
+
+OFTEN: Final = 3
+OFTEN_S: Final = 60.0
+"""A service is updated so often within this time at most: two controllers that fight over an annotation would cut its clients with each of their turns."""
 
 LONGEST_S: Final = 300.0
 """A pass that takes longer (the mesh bears few calls, and there is much to do) goes on as a new one, with a fresh view."""
@@ -57,7 +61,7 @@ class Ground(Protocol):
     async def ensure(self, addresses: Iterable[str], service_cidr: str | None, *, ports: Iterable[int] = ...) -> Footing:
         """Make and repair it."""
 
-    async def look(self, addresses: Iterable[str], service_cidr: str | None) -> tuple[Footing, tuple[str, ...]]:
+    async def look(self, addresses: Iterable[str], service_cidr: str | None, *, ports: Iterable[int] = ...) -> tuple[Footing, tuple[str, ...]]:
         """What it is, and what would be made."""
 
     def doubt(self, why: str) -> None:
@@ -73,13 +77,18 @@ class Services(Mesh, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """What a pass saw and did. ``steps`` are what would be made below the services (of a plan only); ``grounds``: what a person should know of it."""
+    """What a pass saw and did. ``steps`` are what would be made below the services (of a plan only).
+
+    What a person should know: ``grounds`` of what is below the services, ``lost`` of targets, ``doubt`` why the next pass will not know what this one has seen.
+    """
 
     plan: Plan
     outcomes: tuple[Outcome, ...] = ()
     steps: tuple[str, ...] = ()
     took_s: float = 0.0
     grounds: tuple[str, ...] = ()
+    lost: tuple[str, ...] = ()
+    doubt: str | None = None
 
     def count(self, *kinds: str) -> int:
         """Actions of these kinds that were done."""
@@ -147,13 +156,15 @@ class Sync:
     journal: Journal
     file: Path
     told: Callable[[Outcome], None] = lambda _: None
-    remarks: Callable[[tuple[Remark, ...]], Awaitable[None]] | None = None
     kept: Kept = field(default_factory=Kept)
     doubt: str | None = None
     _waits: dict[str, _Wait] = field(default_factory=dict)
+    _updates: dict[str, tuple[float, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.kept, self.doubt = memory.recall(self.file)
+        self.kept, forgotten = memory.recall(self.file)
+        if forgotten is not None:  # told once: the pass writes a whole one in its place
+            emit(Event.EXPOSE_FORGOTTEN, forgotten, level=WARNING)
 
     async def look(self, setting: Setting) -> Pass:
         """What a pass would do; nothing is written anywhere."""
@@ -161,7 +172,7 @@ class Sync:
         snapshot = self.source.snapshot()
         services = await self.mesh.services()
         places = self._places(snapshot)
-        footing, steps = await self.ground.look(_addresses(places), self._cidr(snapshot))
+        footing, steps = await self.ground.look(_addresses(places), self._cidr(snapshot), ports=_ports(places))
         if steps:  # what is missing would be made first
             made_first = {address: Anchor("(new)", "subnet") for address in _addresses(places)}
             footing = replace(footing, by_address=made_first | dict(footing.by_address))
@@ -178,21 +189,25 @@ class Sync:
             first=first,
             moving=self.kept.moving,
         )
-        return Pass(made, (), steps, self.clock.monotonic() - begun, tuple(self.ground.remarks))
+        return Pass(made, (), steps, self.clock.monotonic() - begun, tuple(self.ground.remarks), _lost(places, snapshot))
 
     async def once(self, setting: Setting, *, first: bool, may: Callable[[], None], hosts: frozenset[str] | None = None) -> Pass:
         """One pass; an EdgekeeperError when the mesh cannot be seen: then nothing was changed. ``hosts`` limits what is written to these."""
         begun = self.clock.monotonic()
         services = await self.mesh.services()
+        for host in self.kept.moving.keys() & {service.host for service in services}:
+            self._keep(host, None)  # somebody else has made it meanwhile, and what was set then is history
         snapshot = self.source.snapshot()
         places = self._places(snapshot)
         may()
         footing = await self._footing(places, snapshot, _used(services, setting))
         snapshot, seen_at = self.source.snapshot(), self.clock.monotonic()  # the mesh may have had us wait for minutes
         wanted = wishes(snapshot.claims, self.expose)
-        made = plan(snapshot, wanted, places, footing, services, self.kept.brake, setting, self.clock.moment(), first=first)
+        now = self.clock.moment()
+        known = brake.resumed(self.kept.brake, now) if first else self.kept.brake
+        made = plan(snapshot, wanted, places, footing, services, known, setting, now, first=first, moving=self.kept.moving)
         made = self._waiting(made, hosts)
-        self._remember(replace(self.kept, brake=made.memory, places=places, network=self._cidr(snapshot)))
+        self._remember(replace(self.kept, brake=made.memory, places=places, network=snapshot.service_cidr or self.kept.network))
 
         def old(*, takes: bool) -> str | None:
             age_s = self.clock.monotonic() - seen_at
@@ -202,14 +217,14 @@ class Sync:
         self._note(outcomes)
         if self._absent_need_lists(made):
             await self.source.relist()  # for the next pass; after the writes, which are in a hurry
-        result = Pass(made, tuple(outcomes), (), self.clock.monotonic() - begun, tuple(self.ground.remarks))
+        result = Pass(made, tuple(outcomes), (), self.clock.monotonic() - begun, tuple(self.ground.remarks), _lost(places, snapshot), self.doubt)
         self._tell(result)
         return result
 
     async def _footing(self, places: Mapping[str, Place], snapshot: Snapshot, used: set[str]) -> Footing:
         """What the targets stand on; looked at once more when a service of ours stands on something else."""
         addresses, cidr = _addresses(places), self._cidr(snapshot)
-        ports = sorted({place.port for place in places.values()})
+        ports = _ports(places)
         footing = await self.ground.ensure(addresses, cidr, ports=ports)
         self._tell_acts()
         dead = sorted(used - footing.alive)
@@ -247,11 +262,19 @@ class Sync:
                 continue
             if wait is not None and now < wait.until and wait.wish == action.wish:  # another wish may fare better
                 held.append(Held(action.host, wait.state, f"{wait.why}; tried again in {wait.until - now:.0f} s", action.wish))
+            elif (rest := self._rest_s(action, now)) > 0:
+                why = f"it was written {OFTEN} times within {OFTEN_S:.0f} s, and each write cuts its clients; written again in {rest:.0f} s"
+                held.append(Held(action.host, "pending", why, action.wish))
             else:
                 go.append(action)
         for host in self._waits.keys() - {action.host for action in made.actions}:
             del self._waits[host]
         return replace(made, actions=tuple(go), held=tuple(held))
+
+    def _rest_s(self, action: Action, now: float) -> float:
+        """How long a service that is updated again and again is left alone."""
+        times = self._updates.get(action.host, ())
+        return OFTEN_S - (now - times[0]) if action.kind == "update" and len(times) == OFTEN else 0.0
 
     def _note(self, outcomes: Collection[Outcome]) -> None:
         """When each host that was refused is tried again."""
@@ -266,6 +289,9 @@ class Sync:
                 self._waits[host] = _Wait(now + pause, pause, one.why, _WORDS.get(one.kind, "pending"), one.kind, one.action.wish)
             elif one.done:
                 self._waits.pop(host, None)
+            if one.done and one.action.kind == "update":
+                self._updates[host] = (*self._updates.get(host, ()), now)[-OFTEN:]
+        self._updates = {host: times for host, times in self._updates.items() if now - times[-1] < OFTEN_S}
         tried = {one.action.host for one in outcomes}
         if any(one.done for one in outcomes):
             self._waits = {host: wait for host, wait in self._waits.items() if host in tried or wait.kind not in OF_ALL}
@@ -327,6 +353,17 @@ def setting_of(expose: Expose, *, force: bool = False, adopt: Iterable[str] = ()
 
 def _addresses(places: Mapping[str, Place]) -> list[str]:
     return sorted({place.address for place in places.values()})
+
+
+def _ports(places: Mapping[str, Place]) -> list[int]:
+    return sorted({place.port for place in places.values()})
+
+
+def _lost(places: Mapping[str, Place], snapshot: Snapshot) -> tuple[str, ...]:
+    """Targets that are not known any more, and what counts in their stead."""
+    return tuple(
+        f"the target of class {klass}: {why}; {places[klass].address}, where it was last, stays" for klass, why in snapshot.unplaced.items() if klass in places
+    )
 
 
 def _used(services: Iterable[Service], setting: Setting) -> set[str]:

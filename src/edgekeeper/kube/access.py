@@ -217,14 +217,17 @@ class _Reader:
         if version not in VERSIONS:
             self._wrong(f"exec speaks {printable(version, 100) or 'no version'}; {' and '.join(VERSIONS)} are understood")
         args, env = said.get("args") or [], said.get("env") or []
-        if not isinstance(args, list) or not all(isinstance(arg, str) for arg in args):
+        if not isinstance(args, list) or not all(isinstance(arg, str) and "\x00" not in arg for arg in args):
             self._wrong("exec's args are not texts")
         if not isinstance(env, list) or not all(isinstance(pair, dict) for pair in env):
             self._wrong("exec's env is not a list of names and values")
+        given = {self.text(pair, "name"): self.text(pair, "value") for pair in env}
+        if any(not name or "=" in name for name in given):
+            self._wrong("exec's env has a name that no variable can have")
         command = self.text(said, "command")
         if "/" in command:
             command = str(self.file.parent / command)
-        return Exec(command, tuple(args), {self.text(pair, "name"): self.text(pair, "value") for pair in env}, version)
+        return Exec(command, tuple(args), given, version)
 
     def _wrong(self, what: str) -> NoReturn:
         msg = f"{self.file}: {what}; this kubeconfig is not used"

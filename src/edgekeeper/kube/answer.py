@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, cast
@@ -25,6 +26,8 @@ PATCHES: Mapping[str, str] = {
     "apply": "application/apply-patch+yaml",
 }
 _TEXT = 400
+_YEAR_0 = re.compile(rb'(?<!\\)"0000(-\d\d-\d\dT\d\d:\d\d:\d\d[.\d]*Z")')
+"""A time in the year 0, which the API takes and sends (measured, 1.20: a Lease's renewTime, an Event's lastTimestamp) and Python does not have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +146,7 @@ def encoded(value: object) -> bytes:
 def one(kind: type[T], raw: bytes, server: str) -> T:
     """The object in an answer; Unreachable when it cannot be read."""
     try:
-        return _made(kind, msgspec.json.decode(raw)) if _free(kind) else msgspec.json.decode(raw, type=kind)
+        return _made(kind, msgspec.json.decode(raw)) if _free(kind) else cast("T", _read(functools.partial(msgspec.json.decode, type=kind), raw))
     except msgspec.MsgspecError as err:
         raise _unreadable(server, named(kind), err) from err
 
@@ -151,11 +154,22 @@ def one(kind: type[T], raw: bytes, server: str) -> T:
 def page(kind: type[T], raw: bytes, server: str) -> tuple[list[T], str, str]:
     """One part of a list: its items, the version, and the word to go on with ("" at the end); Unreachable when it cannot be read."""
     try:
-        read = _pages(kind).decode(raw)
+        read = _read(_pages(kind).decode, raw)
     except msgspec.MsgspecError as err:
         raise _unreadable(server, named(kind), err) from err
     items = read.items or []
     return [_made(kind, item) for item in items] if _free(kind) else items, read.metadata.resourceVersion, read.metadata.continue_
+
+
+def _read(decode: Callable[[bytes], Any], raw: bytes) -> Any:
+    """What is in an answer; a time in the year 0 is one in the year 4 (leap, too), so that one object does not make a whole list unreadable."""
+    try:
+        return decode(raw)
+    except msgspec.ValidationError:
+        possible = _YEAR_0.sub(rb'"0004\1', raw)
+        if possible == raw:
+            raise
+        return decode(possible)
 
 
 @functools.cache
@@ -189,7 +203,7 @@ def refusal(status: int, raw: bytes, *, server: str, doing: str, again: str = ""
                 f"{server} does not know who asks (401, {doing}): {why}; nothing is done. Look at the kubeconfig's user or the service account's token"
             )
         case 403:
-            return Forbidden(f"{begin}; nothing is done: apply deploy/kubernetes/rbac/ROLE.yaml of this role")
+            return Forbidden(f"{begin}; nothing is done" + ("" if _full(why) else ": apply deploy/kubernetes/rbac/ROLE.yaml of this role"))
         case 404:
             return Absent(f"{server} has nothing to {doing} (404): {why}")
         case 409:
@@ -202,6 +216,11 @@ def refusal(status: int, raw: bytes, *, server: str, doing: str, again: str = ""
             return Unreachable(f"{server} gave no answer to {doing} ({status}): {why}")
         case _:
             return Invalid(f"{begin}; nothing was written")
+
+
+def _full(why: str) -> bool:
+    """Whether it is no right that is missing: the namespace takes nothing new."""
+    return "unable to create new content in namespace" in why or "exceeded quota" in why
 
 
 def _status(raw: bytes) -> _Status:

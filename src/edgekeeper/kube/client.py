@@ -79,6 +79,7 @@ class Api:
         self.namespace = access.namespace
         self._transport = transport
         self._wire: _Wire | None = None
+        self._answered = False
 
     async def __aenter__(self) -> Self:
         return self
@@ -230,10 +231,24 @@ class Api:
     async def _ask(
         self, method: str, path: str, doing: str, params: Mapping[str, str] | None = None, body: bytes | None = None, headers: Mapping[str, str] | None = None
     ) -> bytes:
-        """One question and its whole answer, within the deadline from the first packet to the last byte."""
+        """One question and its whole answer. Until one of the servers has answered, all are asked what changes nothing: a command, or a cure, asks once."""
+        for _ in self.servers[1:] if method == "GET" else ():
+            used = self.server
+            try:
+                return await self._ask_one(method, path, doing, params, body, headers)
+            except Unreachable:
+                if self._answered or self.server == used:
+                    raise
+        return await self._ask_one(method, path, doing, params, body, headers)
+
+    async def _ask_one(
+        self, method: str, path: str, doing: str, params: Mapping[str, str] | None, body: bytes | None, headers: Mapping[str, str] | None
+    ) -> bytes:
+        """One server's answer, within the deadline from the first packet to the last byte."""
         shown: str | None = None
         while True:
-            shown, former = await self._access.login.header(fresh=shown is not None), shown
+            former = shown
+            shown = await self._access.login.header(fresh=former is not None)
             async with (
                 self._wired() as wire,
                 self._told(wire, doing, self.timeout_s),
@@ -241,17 +256,20 @@ class Api:
                 _sent(wire, method, path, params or {}, body, {**(headers or {}), **_shown(shown)}) as response,
             ):
                 raw = await _whole(response, wire.server, doing)
+            self._answered = self._answered or response.status_code not in _NOT_WELL
             if response.is_success:
                 return raw
-            if response.status_code != 401 or former is not None:  # a token may just have been renewed: the newest one is shown, once
+            if response.status_code != 401 or former is not None:
                 raise self._refused(wire, response, raw, doing)
+            await self._show_anew(wire)
 
     @contextlib.asynccontextmanager
     async def _open(self, path: str, doing: str, params: Mapping[str, str]) -> AsyncIterator[tuple[_Wire, AsyncIterator[bytes]]]:
         """The answer to a watch, as it comes; its head within the deadline."""
         shown: str | None = None
         while True:
-            shown, former = await self._access.login.header(fresh=shown is not None), shown
+            former = shown
+            shown = await self._access.login.header(fresh=former is not None)
             async with self._wired() as wire, contextlib.AsyncExitStack() as stack:
                 async with self._told(wire, doing, self.timeout_s), asyncio.timeout(self.timeout_s):
                     response = await stack.enter_async_context(_sent(wire, "GET", path, params, None, _shown(shown)))
@@ -261,6 +279,7 @@ class Api:
                     return
                 if response.status_code != 401 or former is not None:
                     raise self._refused(wire, response, raw, doing)
+                await self._show_anew(wire)
 
     async def _next(self, wire: _Wire, chunks: AsyncIterator[bytes], doing: str) -> bytes | None:
         async with self._told(wire, doing, self.silence_s), asyncio.timeout(self.silence_s):
@@ -291,13 +310,24 @@ class Api:
             raise Unreachable(msg) from err
         except _FAILURES as err:
             self._lost(wire)
-            msg = f"{wire.server} did not answer ({doing}): {type(err).__name__} {printable(str(err), 200)}".rstrip()
+            why = _cause(err)
+            msg = f"{wire.server} did not answer ({doing}): {type(why).__name__} {printable(str(why), 200)}".rstrip()
             raise Unreachable(msg) from err
 
     def _refused(self, wire: _Wire, response: httpx2.Response, raw: bytes, doing: str) -> EdgekeeperError:
         if response.status_code in _NOT_WELL:
             self._lost(wire)
         return answer.refusal(response.status_code, raw, server=wire.server, doing=doing, again=response.headers.get("Retry-After", ""))
+
+    async def _show_anew(self, wire: _Wire) -> None:
+        """The server does not know who asks: a token or a certificate may just have been renewed, and the newest one is shown, once.
+
+        A certificate belongs to the connection, and what was read once stays with all that are made of it.
+        """
+        if wire is self._wire and self._access.certificate.file:
+            self._wire = None
+            if not wire.users:
+                await wire.client.aclose()
 
     def _lost(self, wire: _Wire) -> None:
         """After a failure nothing that is open to this server is used again: behind a balancer a new connection may reach another server."""
@@ -338,6 +368,13 @@ async def _whole(response: httpx2.Response, server: str, doing: str) -> bytes:
             msg = f"{server} answered more than {_MOST} bytes ({doing}); the answer is not used"
             raise Unreachable(msg)
     return bytes(read)
+
+
+def _cause(err: BaseException) -> BaseException:
+    """What is behind it: of a connection that was not made the library says that, and not why."""
+    while str(err) == "All connection attempts failed" and (behind := err.__cause__ or err.__context__) is not None:
+        err = behind
+    return err.exceptions[0] if isinstance(err, BaseExceptionGroup) else err
 
 
 def _shown(header: str) -> dict[str, str]:

@@ -12,8 +12,9 @@ ABSENT_S = 30.0
 EACH_S = 1.0
 BURST = 4.0
 """At most one round a second for each kind on average, whatever a server does (each watch ended at once, say), and four at once."""
+LEAST_PAGE = 20
 LIST_AFTER = 3
-"""Failed rounds in a row until the list is read again: a server whose etcd was restored from a backup never gets to a version that it has lost."""
+"""Failed rounds in a row after which the list is read anew: whatever became of the cluster meanwhile, a version of before says little about it."""
 LIST_AGAIN_S = 600.0
 """The list is read anew this often although nothing failed: what a watch has lost, for whatever reason, is not lost for ever."""
 
@@ -50,9 +51,28 @@ class Pace:
         return Pace(failures, spare, now), max(wait, -spare * EACH_S)
 
 
-def wants_list(pace: Pace, version: str, age_s: float) -> bool:
-    """Whether the next round begins with the full list: there is no version to go on from, it does not help, or the list is old (in seconds)."""
-    return not version or (pace.failures > 0 and pace.failures % LIST_AFTER == 0) or age_s >= LIST_AGAIN_S
+def wants_list(pace: Pace, version: str, age_s: float, *, relisted: bool = False) -> bool:
+    """Whether the next round begins with the full list: there is no version to go on from, it does not help, or the list is old (in seconds).
+
+    ``relisted``: it was read since the failures began. Then it is read at every third only: a server may be well but for its watches.
+    """
+    again = pace.failures >= LIST_AFTER and (not relisted or pace.failures % LIST_AFTER == 0)
+    return not version or again or age_s >= LIST_AGAIN_S
+
+
+def behind(told: str, known: str) -> bool:
+    """Whether a cluster that tells this version has lost the known one: its etcd was made anew, or restored from a backup.
+
+    It ends such a watch in good order and tells nothing in it until it gets there (measured, Kubernetes 1.20), so that a copy which is wrong would
+    look true. Versions count up; of one that is no number nothing is said.
+    """
+    numbers = told.isascii() and told.isdigit() and known.isascii() and known.isdigit()
+    return numbers and int(told) < int(known)
+
+
+def page(size: int, usual: int) -> int:
+    """How many objects a page has after one of ``size`` (0: all at once) took too long: over a slow line a smaller one may come within the deadline."""
+    return max(LEAST_PAGE, size // 3) if size else usual
 
 
 def following(servers: Sequence[str], used: str) -> str:

@@ -25,6 +25,8 @@ US: Final = 1_000_000
 _SHOWN: Final = 100
 _SOON: Final = 0.1
 _GAPS: Final = 2
+_MOST: Final = 2**31 - 1
+"""The API's field has 32 bits: of a Lease that somebody has written so, one more would be refused for ever."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +193,14 @@ def yielded(state: State, now: float, why: str) -> State:
     return replace(state, term=None, due=now, why=why)
 
 
+def taken(rules: Rules, state: State, wall: float) -> Write | None:
+    """The write that takes the Lease from who holds it, because a person wants that; None when nobody else does, as far as is known."""
+    record = state.record
+    if not state.known or record is None or not record.version or record.holder in {"", rules.me}:
+        return None
+    return Write(_ours(rules, record, wall))
+
+
 def release(rules: Rules, state: State, wall: float) -> Read | Write | None:
     """What is left to do after the work has ended in order, so that the next can lead at once; None: nothing."""
     if not state.known or state.record is None:
@@ -208,7 +218,7 @@ def _ours(rules: Rules, record: Record, wall: float) -> Record:
         math.ceil(rules.lease_s),
         record.acquired if same and record.acquired else stamp,
         stamp,
-        record.transitions + (not same and bool(record.version)),
+        min(record.transitions + (not same and bool(record.version)), _MOST),
         record.version,
     )
 

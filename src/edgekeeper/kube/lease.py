@@ -114,11 +114,12 @@ class Election:
         """When others may lead, unless the term is renewed."""
         return election.others(self.rules, self._state)
 
-    async def lead(self, work: Work, *, wait_s: float | None = None) -> None:
+    async def lead(self, work: Work, *, wait_s: float | None = None, take: bool = False) -> None:
         """Run ``work(term)`` whenever this process leads, for ever: it is cancelled when the lead is lost, and begun anew with the next term.
 
         When ``work`` ends of itself the Lease is released, so that the next leads at once, and ``lead`` ends as it did; so it does when it is
         cancelled. ``wait_s``: LockHeldError, or why the Lease cannot be had, when this process does not lead within so many seconds.
+        ``take``: a person wants it, so it is taken from who holds it, who may end in order first; ``wait_s`` should be twice a Lease then.
         """
         if self._busy:
             msg = f"{self} is led from twice"
@@ -128,11 +129,38 @@ class Election:
         try:
             done = False
             while not done:
+                if take:
+                    await self._take(wait_s)
                 await self._campaign(wait_s)
                 done = await self._reign(work)
         finally:
             self._busy = False
             await self._release()
+
+    async def _take(self, wait_s: float | None) -> None:
+        """Write our name over the holder's, and keep it there until nobody else's term can last: none of its renewals is taken from then on."""
+        until = None if wait_s is None else self.now() + wait_s
+        await self._carry_out(Read(), until)
+        claim = election.taken(self.rules, self._state, self._clock.wall())
+        if claim is None:
+            return
+        held_s, holder = max(self.rules.lease_s, float(self._state.record.duration_s if self._state.record is not None else 0)), self.holder
+        await self._carry_out(claim, until)
+        over = self.now() + held_s
+        while self._state.term is not None and (now := self.now()) < over:
+            if until is not None and over > until:
+                break
+            match self._step(now):
+                case Rest(when):
+                    await asyncio.sleep(min(when, over) - now)
+                case Yield(why):
+                    self._state = election.yielded(self._state, now, why)
+                case Read() | Write() as step:
+                    await self._carry_out(step, self.ends())
+        if self._state.term is None or self.now() < over:
+            self._state = election.yielded(self._state, self.now(), self.why)
+            msg = f"{self} could not be taken from {holder}: {self.why}; nothing is done here"
+            raise self._error or LockHeldError(msg)
 
     async def _campaign(self, wait_s: float | None) -> None:
         until = None if wait_s is None else self.now() + wait_s

@@ -87,7 +87,7 @@ class TokenFile:
 class Exec:
     """A program that prints an ExecCredential with a token (AWS, Azure, Google, OIDC); asked again when the token ends or is refused.
 
-    It gets no terminal, its deadline is 30 s, and what it prints is never logged.
+    It gets no terminal, its deadline is 30 s, and what it prints is never logged. Who cannot wait so long is let go, and the next finds its token.
     """
 
     command: str
@@ -97,16 +97,24 @@ class Exec:
     clock: Clock = field(default_factory=SystemClock)
     _header: str = field(default="", repr=False)
     _ends: float | None = None
-    _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _runs: asyncio.Task[None] | None = None
 
     async def header(self, *, fresh: bool = False) -> str:
         """The token, from the program when there is none, or no good one."""
-        before = self._header
-        async with self._lock:  # all who were refused at once: one run answers for all
-            if self._header and (self._header != before or not (fresh or self._over())):
-                return self._header
-            self._header, self._ends = await self._run()
-            return self._header
+        if self._runs is None and (fresh or not self._header or self._over()):
+            self._runs = asyncio.create_task(self._ask())
+            self._runs.add_done_callback(self._ended)
+        if self._runs is not None:  # all who were refused at once: one run answers for all
+            await asyncio.shield(self._runs)
+        return self._header
+
+    async def _ask(self) -> None:
+        self._header, self._ends = await self._run()
+
+    def _ended(self, run: asyncio.Task[None]) -> None:
+        self._runs = None
+        if not run.cancelled():
+            run.exception()  # told to those who still wait
 
     def _over(self) -> bool:
         return self._ends is not None and self.clock.wall() > self._ends - _EARLY_S
@@ -126,11 +134,12 @@ class Exec:
             status = json.loads(done.output)["status"]
             token, until = status["token"], status.get("expirationTimestamp")
             ends = datetime.fromisoformat(until).timestamp() if until else None
-        except (ValueError, TypeError, KeyError, AttributeError):  # its text may hold the secret: it is not repeated
+        except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):  # its text may hold the secret: it is not repeated
             msg = f"the kubeconfig's credential program {self.command} printed no ExecCredential with a token; the cluster is not asked"
             raise MissingError(msg) from None
+        shown = f"Bearer {_line(token, self.command)}"
         withhold(token)
-        return f"Bearer {_line(token, self.command)}", ends
+        return shown, ends
 
 
 def _line(token: Any, where: str) -> str:

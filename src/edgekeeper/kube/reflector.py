@@ -16,7 +16,7 @@ from edgekeeper.errors import EdgekeeperError
 from edgekeeper.kube import decide
 from edgekeeper.kube.answer import named
 from edgekeeper.kube.client import WINDOW_S, Api
-from edgekeeper.kube.errors import Absent, Expired
+from edgekeeper.kube.errors import Absent, Expired, Unreachable
 from edgekeeper.kube.objects import Object, key, meta
 from edgekeeper.log import ERROR, Event, emit
 from edgekeeper.model.moment import Moment, elapsed
@@ -72,6 +72,7 @@ class Reflector(Generic[K, V]):
         self._pace = decide.Pace()
         self._chunk = CHUNK
         self._expired = False
+        self._relisted = False
         self.items: Mapping[tuple[str, str], V] = MappingProxyType(self._items)
         """By namespace and name. The same mapping for ever: copy it where it must not change."""
         self.synced = False
@@ -112,13 +113,23 @@ class Reflector(Generic[K, V]):
 
     async def _round(self) -> None:
         age_s = elapsed(self._listed, self._clock.moment()) if self._listed is not None else 0.0
-        if decide.wants_list(self._pace, self._version, age_s):
+        if decide.wants_list(self._pace, self._version, age_s, relisted=self._relisted) or (self._pace.failures and await self._went_back()):
             try:
                 await self._list()
             except Expired:  # the pages took longer than the server keeps the past: all at once, the next time
                 self._chunk = 0
                 raise
+            except Unreachable as err:
+                if isinstance(err.__cause__, TimeoutError):
+                    self._chunk = decide.page(self._chunk, CHUNK)
+                raise
         await self._watch()
+
+    async def _went_back(self) -> bool:
+        """Whether the cluster has lost the version to go on from; asked after a failure, because it takes one to change a cluster's etcd."""
+        pages = self._api.pages(self._kind, namespace=self._namespace, labels=self._labels, chunk=1)
+        async with contextlib.aclosing(pages):
+            return decide.behind((await anext(pages)).version, self._version)
 
     async def _list(self) -> None:
         found: dict[tuple[str, str], V] = {}
@@ -131,8 +142,9 @@ class Reflector(Generic[K, V]):
                         found[key(obj)] = kept
                 version = page.version
         self.lists += 1
+        self._relisted = True
         self._listed = self._heard = began
-        self._chunk = CHUNK
+        self._chunk = min(CHUNK, self._chunk * 2 or CHUNK)
         self.absent = False
         first, self.synced = not self.synced, True
         differs = found != self._items
@@ -172,5 +184,5 @@ class Reflector(Generic[K, V]):
         """The server was heard in a watch, and what it said is kept."""
         self._heard = self._clock.moment()
         self._pace = self._pace.well()
-        self._expired = False
+        self._expired = self._relisted = False
         self.why = ""

@@ -18,7 +18,7 @@ from edgekeeper.host import control
 from edgekeeper.lab import visits
 from edgekeeper.lab.outcome import Measured
 from edgekeeper.lab.stage import Stage
-from edgekeeper.lab.topology import BACK, FRONT, MEMBERS, edge_plan
+from edgekeeper.lab.topology import BACK, FRONT, MEMBERS
 from edgekeeper.measure.outages import longest
 
 URL = f"http://{BACK}:8080"
@@ -26,7 +26,6 @@ SERVICE_CIDR = "198.51.100.0/24"
 """Where the lab's Kubernetes takes the addresses of Services from."""
 TARGETS = ("198.51.100.80", "198.51.100.81", "198.51.100.82")
 """Addresses that an ingress controller's Service has, or will have."""
-PLAN = edge_plan(2)
 _LOOK_S = 0.02
 
 
@@ -124,9 +123,9 @@ class Mesh:
             self._routed = found
             for host in found - self.seen.keys():
                 self.seen[host] = now
-            for host in self._kept - found - self.gone.keys():
-                self.gone[host] = now
-                self._stage.place(now, f"{host} is not published any more")
+            if gone := self._kept - found - self.gone.keys():
+                self.gone |= dict.fromkeys(gone, now)
+                self._stage.place(now, f"not published any more: {', '.join(sorted(gone)[:3])}{f' and {len(gone) - 3} more' if len(gone) > 3 else ''}")
             await asyncio.sleep(_LOOK_S)
 
     async def _answers(self) -> bool:

@@ -184,7 +184,6 @@ PEER = Object(
     {"os": str},
 )
 VERSION = Object({"management_current_version": str}, {"management_available_version": str, "management_update_available": bool})
-FAILURE = Object({"message": str, "code": int})
 NOTHING = Object({})
 
 LISTS: Mapping[str, Shape] = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 import signal
 import sys
@@ -44,7 +45,7 @@ class Site:
         """What a cluster has before its applications: namespaces, the empty Lease that the rights come with, the ingress controller's Service."""
         for space in ("edgekeeper", "ingress", "shop"):
             await self.kube.make_namespace(space)
-        await self.kube.must("POST", _LEASES, {"metadata": {"name": "edgekeeper-expose"}})
+        await self.kube.request("POST", _LEASES, {"metadata": {"name": "edgekeeper-expose"}})  # an edgekeeper that waits may have made it already
         await self._service()
 
     async def publish(self, *wanted: str) -> None:
@@ -71,6 +72,14 @@ class Site:
         await self._lead(target, "add")
         await self._service()
         return time.monotonic()
+
+    async def grow_old(self, changes: int = 800) -> None:
+        """Change something so often that a fresh etcd has not made as many changes soon: a cluster's is years behind."""
+        path = "/api/v1/namespaces/shop/configmaps"
+        await self.kube.must("POST", path, {"metadata": {"name": "age"}})
+        for begin in range(0, changes, 20):
+            ages = ({"data": {"age": str(begin + n)}} for n in range(20))
+            await asyncio.gather(*(self.kube.must("PATCH", f"{path}/age", age, kind=_MERGE) for age in ages))
 
     async def wipe(self) -> None:
         """A fresh etcd behind the same API server, as after a restore that went wrong: nothing is in it."""

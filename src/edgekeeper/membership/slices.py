@@ -118,15 +118,20 @@ def _port(each: Slice, wanted: Wanted) -> tuple[int | None, str]:
     """The port of a slice's endpoints; else why there is none."""
     named = [number for name, number in each.ports if wanted.port and name == wanted.port and number is not None]
     if named:
-        return named[0], ""
+        return _possible(named[0])
     if wanted.fallback is not None:
         return wanted.fallback, ""
     numbers = {number for _, number in each.ports if number is not None}
     if len(numbers) == 1 and not wanted.said:
-        return numbers.pop(), ""
+        return _possible(numbers.pop())
     there = ", ".join(sorted(printable(name) or "(no name)" for name, number in each.ports if number is not None)) or "none"
     missing = f"it has no port {wanted.port}" if wanted.port else "which of its ports is meant is not said"
     return None, f"{missing} (it has: {there}); name one in port, or say fallback_port"
+
+
+def _possible(number: int) -> tuple[int | None, str]:
+    """The API takes any number as a port of a slice (measured, 1.20: 0, -1, 70000)."""
+    return (number, "") if 0 < number < 2**16 else (None, f"its port {number} is none that can be reached")
 
 
 def _none_ready(count: int) -> str:

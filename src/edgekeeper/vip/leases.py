@@ -19,7 +19,6 @@ from edgekeeper.model.text import printable
 from edgekeeper.vip.owner import Owner
 
 ALL_SERVICES = "plndr-svcs-lock"
-CONTROL_PLANE = "plndr-cp-lock"
 _FIRST_LOOKED_FOR = "kube-system"
 NODE_LEASES = "kube-node-lease"
 NODE_LEASE_OLD_S = 40.0

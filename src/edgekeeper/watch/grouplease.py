@@ -25,7 +25,7 @@ _RENEWED, _RETRIED = 2 / 3, 1 / 15
 
 
 class GroupLease:
-    """This node's part in a group's Lease. A ``siblings.Shared``.
+    """This node's part in a group's Lease. A ``siblings.Lease``.
 
     ``standing`` is what the status says: ``held``; ``waits``: another member has it; ``asking``; ``away``: the cluster cannot be asked, so
     that the order decides; "" while nothing is wanted. The Lease lasts ``wait_s``, so that the death of its holder holds the others up no longer than a cure would.

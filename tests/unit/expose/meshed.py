@@ -5,41 +5,21 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from tests.fakes.turned import WALL_S, Still
+
 from edgekeeper.config.expose import NetBird as Wanted
 from edgekeeper.expose.infrastructure import Infrastructure
 from edgekeeper.expose.netbird import NetBird
 from edgekeeper.host.poll import Response
 from edgekeeper.lab.netbird_state import State
 from edgekeeper.lab.netbird_world import World
-from edgekeeper.model.moment import Moment
-
-START = 1_796_000_000.0
-
-
-class Clock:
-    """Time that only sleeping moves."""
-
-    now = 0.0
-
-    def monotonic(self) -> float:
-        return self.now
-
-    def wall(self) -> float:
-        return START + self.now
-
-    def moment(self) -> Moment:
-        return Moment(self.wall(), self.now, "boot", self.now)
-
-    async def sleep(self, seconds: float) -> None:
-        self.now += seconds
-        await asyncio.sleep(0)
 
 
 class Mesh:
     """A server, and a client of it. ``break_`` is raised in place of the next answers."""
 
     def __init__(self) -> None:
-        self.clock = Clock()
+        self.clock = Still(0.0, wall_ahead=WALL_S)
         self.state = State(World(now=self.clock.wall()))
         self.token = "nbp_main_admin"
         self.broken: Exception | None = None

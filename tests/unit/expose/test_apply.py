@@ -2,117 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgekeeper.errors import LockHeldError, MissingError
-from edgekeeper.expose import body
-from edgekeeper.expose.apply import EVENTS, Outcome, apply
-from edgekeeper.expose.kinds import Anchor, Options, Origin, Place, Service
-from edgekeeper.expose.mark import Mark
+from edgekeeper.expose.apply import EVENTS
+from edgekeeper.expose.kinds import Place, Service
 from edgekeeper.expose.netbird_say import ApiError, NoAccessError
-from edgekeeper.expose.plan import Action, Kind
+from edgekeeper.expose.plan import Kind
 from edgekeeper.log import Event
-from edgekeeper.model.entry import Entry
 
-PLACE, ANCHOR = Place("10.96.0.10", 443), Anchor("res-1", "subnet")
-
-
-def mark(host: str) -> Mark:
-    return Mark.of("home", "a", Origin("Ingress", "shop", host))
-
-
-def made(host: str, name: str = "", **more: Any) -> Service:
-    raw = body.fresh(host, name or mark(host).text, Options(), PLACE, ANCHOR, listen_port=443, proxy_protocol=True)
-    raw |= {"id": f"id-{host}", "meta": {"status": "active"}, **more}
-    return Service(raw["id"], host, raw["name"], raw)
-
-
-def action(kind: Kind, host: str, service: Service | None = None, place: Place = PLACE) -> Action:
-    """What a plan would ask for; an update is one of the target's address."""
-    if kind == "create":
-        make: Any = partial(body.fresh, host, mark(host).text, Options(), place, ANCHOR, listen_port=443, proxy_protocol=True)
-        return Action(kind, host, "it is wanted", None, make)
-    service = service or made(host)
-    if kind == "delete":
-        return Action(kind, host, "nobody wants it", service)
-    if kind == "disable":
-        return Action(kind, host, "nobody wants it", service, partial(body.disabled, service, mark(host).gone().text))
-    make = partial(body.laid_over, service.raw, host, mark(host).text, Options(), place, ANCHOR, listen_port=443, proxy_protocol=True)
-    return Action(kind, host, "it is another", service, make)
-
-
-class Mesh:
-    """Services by id; what was done, in order. ``fails`` is asked before each write (method, host) and before each read ("GET", host)."""
-
-    def __init__(self, *services: Service, fails: Callable[[str, str], Exception | None] = lambda *_: None) -> None:
-        self.there = {service.id: service for service in services}
-        self.done: list[tuple[str, str]] = []
-        self.fails = fails
-        self.now = self.most = 0
-
-    async def _call(self, method: str, host: str) -> None:
-        self.now += 1
-        self.most = max(self.most, self.now)
-        await asyncio.sleep(0)
-        self.now -= 1
-        error = self.fails(method, host)
-        if method != "GET":
-            self.done.append((method, host))
-        if error is not None:
-            raise error
-
-    async def service(self, service_id: str, /) -> Service | None:
-        await self._call("GET", service_id.removeprefix("id-"))
-        return self.there.get(service_id)
-
-    async def create(self, body: Mapping[str, Any], /) -> Service:
-        await self._call("POST", body["domain"])
-        service = Service(f"id-{body['domain']}", body["domain"], body["name"], {**body, "id": f"id-{body['domain']}"})
-        self.there[service.id] = service
-        return service
-
-    async def replace(self, service_id: str, body: Mapping[str, Any], /) -> Service:
-        before = self.there[service_id]
-        await self._call("PUT", before.host)
-        self.there[service_id] = Service(service_id, before.host, body["name"], {**body, "id": service_id})
-        return self.there[service_id]
-
-    async def remove(self, service_id: str, /) -> bool:
-        await self._call("DELETE", service_id.removeprefix("id-"))
-        return self.there.pop(service_id, None) is not None
-
-
-class Journal:
-    def __init__(self) -> None:
-        self.entries: list[Entry] = []
-
-    def write(self, entry: Entry) -> None:
-        self.entries.append(entry)
-
-
-def run(actions: Sequence[Action], mesh: Mesh, *, concurrency: int = 1, may: Callable[[], None] = lambda: None, **more: Any) -> list[Outcome]:
-    return asyncio.run(apply(actions, mesh, more.pop("journal", Journal()), concurrency=concurrency, may=may, **more))
-
-
-def said(outcomes: Sequence[Outcome]) -> dict[str, str]:
-    return {one.action.host: one.kind for one in outcomes}
-
-
-def api(kind: Any, status: int = 500, **more: Any) -> ApiError:
-    return ApiError(kind, "PUT services/x", status, "no", **more)
-
-
-def only(method: str, error: Exception, *hosts: str) -> Callable[[str, str], Exception | None]:
-    return lambda asked, host: error if asked == method and (not hosts or host in hosts) else None
-
+from .written import Journal, Mesh, action, api, http, made, mark, only, run, said
 
 # order ----------------------------------------------------------------------------------------
 
@@ -264,102 +167,23 @@ def test_what_somebody_set_after_the_look_is_not_taken_away_by_the_write():
     assert "meta" not in now
 
 
-# another mode ---------------------------------------------------------------------------------
+# a pass that lasts ----------------------------------------------------------------------------
 
 
-def http(host: str = "a") -> Service:
-    return made(host, "old", mode="http", auth={"pin_auth": {"enabled": True}}, access_restrictions={"allowed_cidrs": ["192.0.2.0/24"]})
+@pytest.mark.parametrize(("takes", "gives"), [(None, None), ("too old", None), ("too old", "too old")])
+def test_what_was_decided_too_long_ago_is_left_to_the_next_pass_which_comes_at_once(takes, gives):
+    def old(*, takes: bool) -> str | None:
+        return why["takes" if takes else "gives"]
 
-
-def test_a_service_of_another_mode_is_deleted_and_made_anew_with_its_restrictions():
-    mesh = Mesh(http())
-    assert run([action("migrate", "a", http())], mesh)[0].done
-    assert mesh.done == [("DELETE", "a"), ("POST", "a")]
-    now = mesh.there["id-a"].raw
-    assert (now["mode"], now["auth"], now["access_restrictions"]) == ("tls", {}, {"allowed_cidrs": ["192.0.2.0/24"]})
-
-
-@pytest.mark.parametrize("error", [api("invalid", 422), api("broken"), MissingError("nobody is there")])
-def test_when_making_it_fails_the_one_before_is_put_back_as_it_was(error):
-    errors = [error]
-    mesh = Mesh(http(), fails=lambda method, host: errors.pop() if method == "POST" and errors else None)
-    (outcome,) = run([action("migrate", "a", http())], mesh)
-    assert (outcome.kind, mesh.done) == (getattr(error, "kind", "unreachable"), [("DELETE", "a"), ("POST", "a"), ("POST", "a")])
-    assert outcome.why.endswith("the service before was put back")
-    back = mesh.there["id-a"].raw
-    assert {key: back[key] for key in http().raw if key not in body.ONLY_ANSWERED} == {
-        key: value for key, value in http().raw.items() if key not in body.ONLY_ANSWERED
-    }
-
-
-def test_what_cannot_be_put_back_either_is_told_whole():
-    journal = Journal()
-    mesh = Mesh(http(), fails=only("POST", api("broken")))
-    (outcome,) = run([action("migrate", "a", http())], mesh, journal=journal)
-    assert outcome.kind == "lost"
-    assert "the next pass makes it anew" in outcome.why
-    assert "192.0.2.0/24" in journal.entries[0].why
-    assert mesh.there == {}
-
-
-@pytest.mark.parametrize("lost", [["DELETE"], ["POST"], ["DELETE", "POST"]])
-@pytest.mark.parametrize("carried_out", [True, False])
-def test_an_answer_that_is_lost_between_the_two_loses_no_service(lost, carried_out):
-    class Losing(Mesh):
-        async def _call(self, method: str, host: str) -> None:
-            if method == "POST" and f"id-{host}" in self.there:
-                raise api("taken", 409)
-            await super()._call(method, host)
-
-        async def create(self, body: Mapping[str, Any], /) -> Service:
-            await self._lose("POST", super().create(body))
-            return made("a")
-
-        async def remove(self, service_id: str, /) -> bool:
-            await self._lose("DELETE", super().remove(service_id))
-            return True
-
-        async def _lose(self, method: str, act: Any) -> None:
-            if method not in lost:
-                await act
-                return
-            lost.remove(method)
-            if carried_out:
-                await act
-            act.close()
-            raise api("broken", unsure=True)
-
-    lost = list(lost)
-    mesh = Losing(http())
-    (outcome,) = run([action("migrate", "a", http())], mesh)
-    assert mesh.there["id-a"].raw["access_restrictions"] == {"allowed_cidrs": ["192.0.2.0/24"]}
-    assert outcome.kind in {"", "broken", "taken"}
-
-
-def test_who_is_cancelled_between_the_two_ends_after_both_and_says_so():
-    journal, mesh = Journal(), Mesh(http())
-
-    async def story() -> None:
-        task = asyncio.create_task(apply([action("migrate", "a", http()), action("create", "b")], mesh, journal, concurrency=1, may=lambda: None))
-        while ("DELETE", "a") not in mesh.done:  # noqa: ASYNC110 - it takes turns of the loop, not time
-            await asyncio.sleep(0)
-        for _ in range(2):  # the second one is a person's second Ctrl-C
-            task.cancel()
-            await asyncio.sleep(0)
-        with pytest.raises(asyncio.CancelledError):
-            await task
-
-    asyncio.run(story())
-    assert mesh.done == [("DELETE", "a"), ("POST", "a")]
-    assert mesh.there["id-a"].raw["mode"] == "tls"
-    assert [entry.decision for entry in journal.entries] == ["act"]
-
-
-def test_one_that_cannot_be_deleted_is_left_as_it_is():
-    mesh = Mesh(http(), fails=only("DELETE", api("broken")))
-    (outcome,) = run([action("migrate", "a", http())], mesh)
-    assert (outcome.kind, mesh.done) == ("broken", [("DELETE", "a")])
-    assert mesh.there["id-a"] == http()
+    why = {"takes": takes, "gives": gives}
+    services = [made("b"), made("c"), made("d")]
+    actions = [action("create", "a"), action("update", "b", services[0]), action("disable", "c", services[1]), action("delete", "d", services[2])]
+    mesh = Mesh(*services)
+    kinds = said(outcomes := run(actions, mesh, old=old))
+    assert [kinds["a"], kinds["b"]] == (["old", "pending"] if gives else ["", ""])
+    assert [kinds["c"], kinds["d"]] == (["pending", "pending"] if gives else ["old", "pending"] if takes else ["", ""])
+    assert {one.again_s for one in outcomes if not one.done} <= {0.0}
+    assert len(mesh.done) == (0 if gives else 2 if takes else 4)
 
 
 # what is told ---------------------------------------------------------------------------------

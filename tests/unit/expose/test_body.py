@@ -47,6 +47,14 @@ def test_one_restriction_of_an_object_leaves_the_others():
     assert made["access_restrictions"] == {"allowed_cidrs": ["198.51.100.0/24"], "blocked_countries": ["XX"]}
 
 
+def test_a_restriction_is_lifted_only_when_an_object_says_so():
+    limits = {"allowed_cidrs": ["192.0.2.0/24"], "blocked_countries": ["XX"]}
+    assert laid(there(access_restrictions=limits))["access_restrictions"] == limits
+    made = laid(there(access_restrictions=limits), Options(allowed_cidrs=()))
+    assert made["access_restrictions"] == {"allowed_cidrs": [], "blocked_countries": ["XX"]}
+    assert body.differences(there(access_restrictions=limits), made) != []
+
+
 def test_a_service_that_a_person_has_switched_off_stays_off():
     raw = there(enabled=False)
     made = laid(raw)
@@ -83,6 +91,14 @@ def test_the_host_that_the_server_fills_in_for_a_host_resource_is_no_difference(
     assert body.differences(answered, laid(answered, anchor=Anchor("res-2", "host"))) == []
 
 
+def test_of_several_targets_one_is_left_and_that_is_a_difference():
+    raw = there()
+    raw["targets"] = [*raw["targets"], {"target_id": "res-9", "target_type": "host", "port": 443}]
+    made = laid(raw)
+    assert [target["target_id"] for target in made["targets"]] == ["res-1"]
+    assert body.differences(raw, made) == ["targets: several to one"]
+
+
 def test_switching_off_changes_the_name_and_nothing_else():
     raw = there(access_restrictions={"allowed_cidrs": ["192.0.2.0/24"]})
     made = body.disabled(Service("s1", "git.example", "mark", raw), "mark:leaving")
@@ -106,10 +122,13 @@ def test_what_somebody_changed_between_the_look_and_the_write_survives():
     fresh = copy.deepcopy(old)
     fresh["access_restrictions"] = {"allowed_cidrs": ["192.0.2.0/24"]}
     fresh["targets"][0]["options"]["session_idle_timeout"] = "1h"
+    fresh["pass_host_header"] = True
+    fresh["targets"][0]["port"] = 8443
     made = body.rebased(old, new, fresh)
     assert made["access_restrictions"] == {"allowed_cidrs": ["192.0.2.0/24"]}
     assert made["targets"][0]["options"]["session_idle_timeout"] == "1h"
     assert made["targets"][0]["host"] == "10.96.0.99"
+    assert (made["pass_host_header"], made["targets"][0]["port"]) == (True, 8443)
 
 
 def test_in_tls_keeps_restrictions_and_drops_what_passthrough_has_not():

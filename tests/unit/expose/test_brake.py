@@ -8,7 +8,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edgekeeper.expose.brake import NEVER, Absence, Limits, Memory, dump, load, may_go, may_leave, noted, too_many, wanted_again
+from edgekeeper.expose.brake import (
+    AWAY_S,
+    NEVER,
+    Absence,
+    Limits,
+    Memory,
+    begun_anew,
+    dump,
+    load,
+    may_go,
+    may_leave,
+    noted,
+    refused,
+    resumed,
+    too_many,
+    wanted_again,
+)
 from edgekeeper.model.moment import Moment
 
 LIMITS = Limits(absent_lists=3, grace_s=300, disabled_s=600, share=30, few=3)
@@ -20,8 +36,8 @@ def at(seconds: float, boot_id: str = "boot") -> Moment:
 
 TIMES = st.floats(allow_nan=False, allow_infinity=False, min_value=-1e9, max_value=1e12)
 MOMENTS = st.builds(Moment, TIMES, TIMES, st.text(max_size=5), TIMES)
-ABSENCES = st.builds(Absence, MOMENTS, st.integers(0, 10_000), st.none() | MOMENTS)
-MEMORIES = st.builds(Memory, st.dictionaries(st.text(max_size=8), ABSENCES, max_size=4), st.just(NEVER), st.integers(0, 10**9))
+ABSENCES = st.builds(Absence, MOMENTS, st.integers(0, 10_000), st.none() | MOMENTS, st.booleans())
+MEMORIES = st.builds(Memory, st.dictionaries(st.text(max_size=8), ABSENCES, max_size=4), st.just(NEVER), st.integers(0, 10**9), st.none() | MOMENTS)
 
 
 @settings(max_examples=20)
@@ -72,10 +88,34 @@ def test_how_long_a_service_is_disabled_is_counted_from_when_that_was_first_seen
     assert noted(memory, ["a"], [], 4, at(180)).absent["a"].left is None  # somebody has switched it on
 
 
+def test_what_was_refused_among_too_many_has_to_be_absent_anew():
+    memory = Memory({"a": Absence(at(0), 5, at(10)), "b": Absence(at(0), 5)}, 7, 9)
+    marked = refused(memory, ["a"])
+    assert marked == Memory({"a": Absence(at(0), 5, at(10), refused=True), "b": Absence(at(0), 5)}, 7, 9)
+    assert noted(marked, ["a", "b"], ["a"], 8, at(20)).absent["a"] == Absence(at(0), 6, at(10), refused=True)
+    assert load(dump(marked)).absent == marked.absent
+    assert begun_anew(marked, ["a"], at(30)).absent == {"a": Absence(at(30), 0, at(10)), "b": Absence(at(0), 5)}
+
+
+def test_who_has_not_looked_for_a_while_begins_anew_for_another_may_have_been_the_writer():
+    memory = noted(Memory(), ["a", "off"], ["off"], 1, at(0))
+    assert resumed(memory, at(AWAY_S)) == memory
+    assert resumed(memory, at(AWAY_S + 1)).absent == {}
+    assert resumed(Memory({"a": Absence(at(0), 3)}, NEVER, 3), at(1)).absent == {}, "one that does not say when it looked"
+
+
+def test_who_was_away_for_a_while_counts_every_absence_anew():
+    memory = noted(Memory(), ["a"], ["a"], 1, at(0))
+    assert resumed(memory, at(AWAY_S)) == memory
+    assert resumed(memory, at(AWAY_S + 1)).absent == {}
+    assert resumed(memory, at(AWAY_S + 1)).passes == 1
+    assert resumed(Memory({"a": Absence(at(0), 1)}), at(0)).absent == {}  # left by one that did not say when
+
+
 def test_a_view_that_is_not_full_proves_no_absence_and_counts_no_pass():
     memory = noted(Memory(), ["a", "b"], [], 1, at(0))
     after = wanted_again(memory, {"b": None, "c": None})
-    assert after == Memory({"a": Absence(at(0), 1)}, 1, 1)
+    assert after == Memory({"a": Absence(at(0), 1)}, 1, 1, at(0))
 
 
 @pytest.mark.parametrize(
@@ -103,11 +143,11 @@ def test_a_service_stays_disabled_for_a_while(left, seconds, why):
 
 
 @pytest.mark.parametrize(
-    ("leaving", "own", "refused"),
+    ("leaving", "own", "held"),
     [(0, 0, False), (3, 3, False), (4, 13, True), (4, 14, False), (30, 100, False), (31, 100, True), (10, 10, True)],
 )
-def test_many_at_once_are_refused_and_few_never(leaving, own, refused):
-    assert (too_many(leaving, own, LIMITS) is not None) == refused
+def test_many_at_once_are_refused_and_few_never(leaving, own, held):
+    assert (too_many(leaving, own, LIMITS) is not None) == held
 
 
 def test_the_refusal_names_the_numbers():

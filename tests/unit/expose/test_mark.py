@@ -29,6 +29,11 @@ def test_two_objects_with_long_names_have_two_marks():
     assert len(marks) == 2
 
 
+def test_two_objects_whose_names_differ_in_what_cannot_be_written_have_two_marks():
+    marks = {Mark.of("home", "a", Origin("File", "", name)).text for name in ("a b", "a:b", "a_b", "a\u00e4b")}
+    assert len(marks) == 4
+
+
 def test_names_that_resemble_a_mark_are_somebody_elses():
     for name in (
         "git.example",

@@ -81,7 +81,6 @@ def test_nested_lists_may_be_null_or_absent(nothing: Any) -> None:
         (422, "listen_port is required for tls services", "invalid"),
         (500, "internal server error", "broken"),
         (502, "", "broken"),
-        (302, "", "broken"),
     ],
 )
 def test_errors_are_told_apart(status: int, message: str, kind: str) -> None:

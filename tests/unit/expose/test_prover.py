@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import selectors
 from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
 import pytest
+from tests.fakes.journal import Journal
+from tests.fakes.turned import Turned
 
 from edgekeeper.config.expose import Expose
 from edgekeeper.expose.proof import Answer, Proof
 from edgekeeper.expose.prover import AT_ONCE, Prover
 from edgekeeper.log import Event
-from edgekeeper.model.entry import Entry
 from edgekeeper.model.moment import Moment
 
 EXPOSE = Expose.model_validate(
@@ -22,23 +22,10 @@ EXPOSE = Expose.model_validate(
 )
 
 
-class Loop(asyncio.SelectorEventLoop):
-    """Waiting takes no time, but moves the clock on."""
-
+class Loop(Turned):
     def __init__(self) -> None:
+        super().__init__()
         self.now = 0.0
-        loop = self
-
-        class Selector(selectors.SelectSelector):
-            def select(self, timeout: float | None = None) -> Any:
-                assert timeout is not None, "nobody will ever be woken"
-                loop.now += timeout
-                return super().select(0)
-
-        super().__init__(Selector())
-
-    def time(self) -> float:
-        return self.now
 
 
 class Clock:
@@ -50,14 +37,6 @@ class Clock:
 
     def moment(self) -> Moment:
         return Moment(self.wall(), self.monotonic(), "boot", self.monotonic())
-
-
-class Journal:
-    def __init__(self) -> None:
-        self.entries: list[Entry] = []
-
-    def write(self, entry: Entry) -> None:
-        self.entries.append(entry)
 
 
 class Asked:
@@ -189,7 +168,10 @@ def test_one_that_is_not_published_any_more_is_forgotten_and_not_asked_for(takes
     prover, journal = story(asked, tell, 600)
     assert max(asked.at["a"]) < 2
     assert (prover.results, journal.entries) == ({}, [])
-    prover.forget("a")
+    proved, _ = story(Asked(a=0.0), wrote, 60)
+    assert proved.results["a"].ok
+    proved.forget("a")
+    assert proved.results == {}
 
 
 def test_one_that_goes_while_others_are_asked_for_stops_nobody():

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from edgekeeper.expose.apply import Outcome
 from edgekeeper.expose.brake import Memory
+from edgekeeper.expose.kinds import Snapshot
 from edgekeeper.expose.plan import Action, Held, Plan
 from edgekeeper.expose.prover import Result
 from edgekeeper.expose.report import HOSTS_MOST, measure, status
@@ -41,7 +43,9 @@ LAST = passed(
     right=("fine", "silent"),
     held=(Held("theirs", "conflict", "it belongs to other/a"),),
 )
-PARTS: Any = object()
+PARTS: Any = SimpleNamespace(
+    source=SimpleNamespace(snapshot=lambda: Snapshot((), {}, 3, whole=False, why="Ingress objects were last heard of 40 s ago", stale_s=40.04))
+)
 
 
 def said(seen: Seen, parts: Any = PARTS, prover: Any = None, **alarms: str) -> Any:
@@ -100,21 +104,26 @@ def test_of_very_many_hosts_that_are_not_well_the_number_is_told():
     assert (len(details["hosts"]), details["hosts_not_shown"]) == (HOSTS_MOST, 50)
 
 
+def test_the_age_of_the_view_is_in_the_details():
+    assert said(Seen()).details["sources"] == {"full": False, "age_s": 40.0, "why": "Ingress objects were last heard of 40 s ago"}
+    assert said(Seen(), None).details["sources"] is None
+
+
 def test_a_refusal_is_in_the_details():
     assert said(Seen(passed(refused="5 of 10 services would go"), 1.0)).details["refused"] == "5 of 10 services would go"
 
 
-def gauges(seen: Seen, prover: Any = None, alarms: Any = (), refused: int = 0) -> dict[str, float]:
+def gauges(seen: Seen, prover: Any = None, alarms: Any = ()) -> dict[str, float]:
     metrics = Metrics()
-    measure(seen, prover, dict.fromkeys(alarms, ""), refused, metrics)
-    rows = [line.rpartition(" ") for line in metrics.text().decode().splitlines() if line.startswith("edgekeeper_expose")]
+    measure(seen, prover, dict.fromkeys(alarms, ""), metrics)
+    rows = [line.rpartition(" ") for line in metrics.text().decode().splitlines() if line.startswith("edgekeeper_expose") and "_created " not in line]
     return {name.removeprefix("edgekeeper_expose_"): float(value) for name, _, value in rows}
 
 
 def test_what_is_measured_is_what_is_there():
-    found = gauges(Seen(LAST, 1_000_000.0, leads=True), Prover(fine=True, silent=False, other=False), ("mesh", "lease"), 3)
+    found = gauges(Seen(LAST, 1_000_000.0, leads=True), Prover(fine=True, silent=False, other=False), ("mesh", "lease"))
     assert {
-        "leads": 1, "alarms": 2, "refused_deletions": 3, "wanted": 8, "managed": 2, "held": 1, "drift": 2, "last_success_seconds": 1_000_000, "unproved": 2
+        "leads": 1, "alarms": 2, "wanted": 8, "managed": 2, "held": 1, "drift": 2, "last_success_timestamp_seconds": 1_000_000, "unproved": 2
     }.items() <= found.items()  # fmt: skip
 
 

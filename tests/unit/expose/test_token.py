@@ -7,23 +7,22 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.fakes.turned import Still
 
 from edgekeeper.config.expose import NetBird
 from edgekeeper.errors import EdgekeeperError, MissingError, UsageError
 from edgekeeper.expose.token import reader
 
-from .meshed import Clock
-
 
 def read(**source: object) -> str:
-    return asyncio.run(reader(NetBird.model_validate({"url": "https://mesh.example", **source}), Clock())())
+    return asyncio.run(reader(NetBird.model_validate({"url": "https://mesh.example", **source}), Still())())
 
 
 def test_a_file_is_read_anew_each_time(tmp_path: Path) -> None:
     file = tmp_path / "token"
     file.write_text("nbp_one\n")
     file.chmod(0o600)
-    give = reader(NetBird.model_validate({"url": "https://mesh.example", "token_file": str(file)}), Clock())
+    give = reader(NetBird.model_validate({"url": "https://mesh.example", "token_file": str(file)}), Still())
     assert asyncio.run(give()) == "nbp_one"
     file.write_text("nbp_two")
     assert asyncio.run(give()) == "nbp_two"

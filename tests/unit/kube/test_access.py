@@ -119,6 +119,8 @@ def test_a_program_is_looked_for_beside_the_kubeconfig_when_it_is_a_path(tmp_pat
         (config({"exec": {"apiVersion": "client.authentication.k8s.io/v1"}}), "names no command"),
         (config({"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": "a", "args": "x"}}), "args"),
         (config({"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": "a", "env": [1]}}), "env"),
+        (config({"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": "a", "env": [{"name": "A=B", "value": "x"}]}}), "no variable can have"),
+        (config({"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": "a", "args": ["a\0b"]}}), "args"),
     ],
 )
 def test_what_is_wrong_with_a_kubeconfig_is_told_with_its_file(tmp_path, what, words):

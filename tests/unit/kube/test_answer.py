@@ -7,7 +7,7 @@ import pytest
 from edgekeeper.errors import EdgekeeperError
 from edgekeeper.kube import answer
 from edgekeeper.kube.errors import Absent, Blocked, Conflict, Expired, Forbidden, Invalid, Unreachable
-from edgekeeper.kube.objects import EndpointSlice, HTTPRoute, Ingress, Node, ObjectMeta, Pod, PodEviction, created, key, meta
+from edgekeeper.kube.objects import EndpointSlice, HTTPRoute, Ingress, Lease, Node, ObjectMeta, Pod, PodEviction, created, key, meta
 
 S = "https://192.0.2.1:6443"
 
@@ -26,6 +26,12 @@ def test_each_refusal_has_its_error_which_says_who_what_and_why(code, kind):
 
 def test_a_missing_right_names_what_would_give_it():
     assert "deploy/kubernetes/rbac/" in str(answer.refusal(403, b"{}", server=S, doing="list pods"))
+
+
+@pytest.mark.parametrize("why", ["unable to create new content in namespace a because it is being terminated", "exceeded quota: q, requested: count/events=1"])
+def test_a_namespace_that_takes_nothing_is_no_missing_right(why):
+    raw = ('{"message": "events \\"x\\" is forbidden: ' + why + '"}').encode()
+    assert "rbac" not in str(answer.refusal(403, raw, server=S, doing="create events"))
 
 
 @pytest.mark.parametrize(
@@ -64,6 +70,16 @@ def test_null_where_a_list_is_meant_is_read():
     items, version, go_on = answer.page(EndpointSlice, raw, S)
     assert (items[0].endpoints, version, go_on) == (None, "9", "")
     assert answer.page(EndpointSlice, b'{"metadata":{},"items":null}', S) == ([], "", "")
+
+
+@pytest.mark.parametrize("stamp", ["0000-01-01T00:00:00Z", "0000-02-29T23:59:59.999999Z"])
+def test_a_time_in_the_year_0_makes_no_list_unreadable(stamp):
+    odd = {"metadata": {"name": "odd", "annotations": {"a": f'say "{stamp}"'}}, "spec": {"renewTime": stamp}}
+    items, _, _ = answer.page(Lease, json.dumps({"items": [odd, {"metadata": {"name": "b"}}]}).encode(), S)
+    assert [key(one)[1] for one in items] == ["odd", "b"]
+    assert items[0].spec.renewTime.year == 4
+    assert meta(items[0]).annotations == {"a": f'say "{stamp}"'}
+    assert answer.one(Lease, json.dumps(odd).encode(), S) == items[0]
 
 
 def test_what_is_no_object_is_told_and_not_used():

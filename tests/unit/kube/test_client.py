@@ -94,6 +94,19 @@ def test_a_list_is_read_in_pages_and_is_full_or_an_error():
         run(failing.api().list(Ingress))
 
 
+def test_who_asks_once_asks_every_server_until_one_answers_and_changes_nothing_at_a_second_one():
+    away = (httpx2.ConnectError("refused"), lambda: answer(FOR_EVER))
+    first, none, writing = Stub(*away, listing), Stub(*away, lambda: answer(b"", status=503)), Stub(*away, lambda: answer(b"{}"))
+    times = {"servers": OTHERS, "timeout_s": 0.01}
+    assert not run(first.api(**times).list(Ingress)).items
+    with pytest.raises(Unreachable):
+        run(none.api(**times).list(Ingress))
+    assert [str(request.url.host) for request in none.asked] == ["192.0.2.1", "192.0.2.2", "192.0.2.3"]
+    with pytest.raises(Unreachable):
+        run(writing.api(**times).delete(Pod, "a", namespace="shop"))
+    assert len(writing.asked) == 1
+
+
 def test_pages_that_expire_are_followed_by_one_list_of_all():
     stub = Stub(
         lambda: listing(ingress("a", "1"), go_on="t"), lambda: answer(status(410, "expired"), status=410), lambda: listing(ingress("b", "2"), ingress("c", "3"))
@@ -103,10 +116,11 @@ def test_pages_that_expire_are_followed_by_one_list_of_all():
 
 
 def test_a_silent_server_is_followed_by_the_next_one_in_turn_under_the_name_that_the_certificate_has():
-    stub = Stub(httpx2.ConnectError("refused"), lambda: answer(FOR_EVER), lambda: answer(b"", status=503), listing)
+    stub = Stub(listing, httpx2.ConnectError("refused"), lambda: answer(FOR_EVER), lambda: answer(b"", status=503), listing)
 
     async def story() -> list[str]:
         api = stub.api(servers=OTHERS, name="api.example", timeout_s=0.01)
+        await api.list(Ingress)
         for _ in range(3):
             with pytest.raises(Unreachable):
                 await api.list(Ingress)
@@ -114,7 +128,7 @@ def test_a_silent_server_is_followed_by_the_next_one_in_turn_under_the_name_that
         await api.list(Ingress)
         return [str(request.url.host) for request in stub.asked]
 
-    assert run(story()) == ["192.0.2.1", "192.0.2.2", "192.0.2.3", "192.0.2.1", "192.0.2.1"]
+    assert run(story()) == ["192.0.2.1", "192.0.2.1", "192.0.2.2", "192.0.2.3", "192.0.2.1", "192.0.2.1"]
     assert {request.extensions["sni_hostname"] for request in stub.asked} == {"api.example"}
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edgekeeper.kube.decide import BURST, LIST_AFTER, LIST_AGAIN_S, Pace, following, pause, wants_list
+from edgekeeper.kube.decide import BURST, LIST_AFTER, LIST_AGAIN_S, Pace, behind, following, pause, wants_list
 
 CHANCES = st.lists(st.floats(0, 1), min_size=1, max_size=5)
 
@@ -60,8 +60,14 @@ def test_a_kind_that_the_cluster_does_not_know_is_asked_for_seldom():
 def test_the_list_is_read_when_there_is_nothing_to_go_on_from_when_going_on_fails_and_when_it_is_old():
     assert wants_list(Pace(), "", 0)
     assert not wants_list(Pace(failures=1), "7", 10)
-    assert wants_list(Pace(failures=LIST_AFTER), "7", 10)
+    assert all(wants_list(Pace(failures=LIST_AFTER + more), "7", 10) for more in range(4))
+    assert [wants_list(Pace(failures=LIST_AFTER + more), "7", 10, relisted=True) for more in range(4)] == [True, False, False, True]
     assert wants_list(Pace(), "7", LIST_AGAIN_S)
+
+
+@pytest.mark.parametrize(("told", "known", "lost"), [("9", "10", True), ("10", "10", False), ("11", "9", False), ("", "10", False), ("9", "opaque", False)])
+def test_a_cluster_whose_version_is_lower_has_lost_the_known_one(told, known, lost):
+    assert behind(told, known) is lost
 
 
 def test_servers_are_asked_in_turn():

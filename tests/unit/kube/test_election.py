@@ -296,6 +296,14 @@ def test_an_acknowledgement_that_comes_after_its_term_gives_none() -> None:
     assert election.step(rules, state, 111.0, 0.0) == Yield("the Lease was not renewed for 10 s")
 
 
+def test_a_lease_with_as_many_transitions_as_its_field_can_hold_is_still_taken() -> None:
+    most = Record("other", 15, 1, 1, 2**31 - 1, "7")
+    state = election.read(Rules("me"), State(), most, 0.0, 0.0)
+    wish = election.step(Rules("me"), election.read(Rules("me"), state, most, 20.0, 20.0), 20.0, 5.0)
+    assert isinstance(wish, Write)
+    assert (wish.record.holder, wish.record.transitions) == ("me", 2**31 - 1)
+
+
 def test_times_that_cannot_be_kept_are_refused() -> None:
     with pytest.raises(ValueError, match=r"retry_s < renew_s < lease_s"):
         Rules("a", lease_s=10, renew_s=10)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import copy
-import selectors
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
+from tests.fakes.turned import turned
 
 from edgekeeper.errors import LockHeldError
 from edgekeeper.kube.errors import Absent, Conflict, Forbidden, Unreachable
@@ -17,30 +17,8 @@ from edgekeeper.kube.objects import Lease, LeaseSpec, ObjectMeta
 from edgekeeper.model.moment import Moment
 
 
-class _Selector(selectors.SelectSelector):
-    """Waits by moving the loop's time on."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.now = 1000.0
-
-    def select(self, timeout=None):
-        self.now += timeout or 0.0
-        return super().select(0)
-
-
-class Loop(asyncio.SelectorEventLoop):
-    def __init__(self) -> None:
-        self.selector = _Selector()
-        super().__init__(self.selector)
-
-    def time(self) -> float:
-        return self.selector.now
-
-
 def play(story: Callable[[], Awaitable[None]]) -> None:
-    with asyncio.Runner(loop_factory=Loop) as runner:
-        runner.run(story())
+    turned(story())
 
 
 class Clock:

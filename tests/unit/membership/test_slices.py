@@ -107,6 +107,10 @@ def test_a_pod_with_two_families_is_two_members_of_which_none_has_its_name() -> 
         ((("dns", None),), DNS, None),
         ((("dns", None),), Wanted("dns", fallback=5300), 5300),
         ((), DNS, None),
+        ((("dns", 70000),), DNS, None),
+        ((("dns", -1),), Wanted("dns", fallback=5300), None),
+        ((("", 0),), Wanted(), None),
+        ((("", 65535),), Wanted(), 65535),
     ],
 )
 def test_the_port_by_its_name_else_the_fallback_else_the_only_one(ports: tuple[tuple[str, int | None], ...], wanted: Wanted, port: int | None) -> None:

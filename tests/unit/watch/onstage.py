@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.unit.watch.turned import TurnedClock, turned
+from tests.fakes.turned import TurnedClock, turned
 
 from edgekeeper.model.budget import Bucket, Budget, Window
 from edgekeeper.model.entry import Entry

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.fakes.turned import turned
 from tests.unit.watch.onstage import LINE, Service, Stage, end, now, tell
-from tests.unit.watch.turned import turned
 
 from edgekeeper.errors import StepFailedError
 from edgekeeper.host import budgets

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.fakes.turned import WALL_S, TurnedClock
 from tests.unit.watch.onstage import Service, Stage, tell
-from tests.unit.watch.turned import WALL_S, TurnedClock
 
 from edgekeeper.errors import StepFailedError
 from edgekeeper.host import budgets

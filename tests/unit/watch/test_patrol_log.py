@@ -6,8 +6,8 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from tests.fakes.turned import WALL_S
 from tests.unit.watch.onstage import LINE, Stage, end, now, tell
-from tests.unit.watch.turned import WALL_S
 
 from edgekeeper.errors import StepFailedError
 from edgekeeper.watch.fingerprint import Burst

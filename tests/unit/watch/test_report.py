@@ -6,8 +6,8 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+from tests.fakes.turned import TurnedClock
 from tests.unit.watch.onstage import Stage, tell
-from tests.unit.watch.turned import TurnedClock
 
 from edgekeeper.ops.metrics import Metrics
 from edgekeeper.watch.patrol import Patrol

@@ -141,6 +141,8 @@ class RolloutCure:
 
     async def _apply(self, api: Api) -> str | None:
         end = self._clock.monotonic() + self._deadline_s
+        if await api.get(self._kind, self._object, namespace=self._namespace) is None:  # finds the server that answers, too; a change is sent to one only
+            return f"there is no {self._shown}"
         await self._patch(api)
         why = await _until(lambda: self._unfinished(api), self._clock, end)
         return f"{self._shown} was restarted, but within {self._deadline_s:g} s {why}; the rollout goes on" if why is not None else None

@@ -1,4 +1,4 @@
-"""An event loop whose time is turned by hand: where nothing is left to do, it is at once as late as the next timer."""
+"""Time in tests: a loop that is at once as late as its next timer where nothing is left to do, and clocks that a test moves."""
 
 from __future__ import annotations
 
@@ -71,3 +71,24 @@ def turned(story: Coroutine[Any, Any, Any]) -> Any:
     """Run a story in such a loop; how long it takes by the loop's time costs nothing."""
     with asyncio.Runner(loop_factory=Turned) as runner:
         return runner.run(story)
+
+
+class Still:
+    """A clock that only the test moves; all of its times are one. ``sleep`` moves it too, and takes no time."""
+
+    def __init__(self, now: float = 1000.0, *, wall_ahead: float = 0.0) -> None:
+        self.now = now
+        self._ahead = wall_ahead
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def wall(self) -> float:
+        return self._ahead + self.now
+
+    def moment(self) -> Moment:
+        return Moment(self.wall(), self.now, "boot", self.now)
+
+    async def sleep(self, seconds: float) -> None:
+        self.now += seconds
+        await asyncio.sleep(0)

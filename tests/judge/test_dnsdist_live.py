@@ -108,6 +108,16 @@ def until(engine, seat, wanted, within_s=8.0):
     return found
 
 
+def test_where_all_are_replaced_at_once_the_new_ones_serve_at_once(dnsdist, answerer):
+    first, second = (tuple(Member(f"{name}{i}", "127.0.0.1", answerer(f"{name}{i}").port) for i in (1, 2)) for name in ("old-", "new-"))
+    said = {"listen": dnsdist.dns().listen, "health": {"name": "health.example.", "type": "TXT", "rise": 9}}  # more than the seconds that the change may take
+    old, new = dnsdist.topology(first, **said), dnsdist.topology(second, **said)
+    seat, _ = dnsdist.start(old)
+    assert until(dnsdist, seat, {"old-1": True, "old-2": True}) == {"old-1": True, "old-2": True}
+    assert asyncio.run(dnsdist.hands.live(old, new, seat)) is None
+    assert server_states(dnsdist, seat) == {"new-1": True, "new-2": True}
+
+
 def test_a_member_keeps_its_status_when_its_options_change_and_a_new_one_must_earn_it(dnsdist, answerer):
     up = tuple(Member(name, "127.0.0.1", answerer(name).port) for name in ("ns-a", "ns-b"))
     dead, fresh = Member("ns-c", "127.0.0.1", 15993), Member("ns-d", "127.0.0.1", answerer("ns-d").port)

@@ -15,18 +15,18 @@ from edgekeeper.kube.login import Exec
 
 
 def printing(monkeypatch: pytest.MonkeyPatch, *said: Any, takes_s: float = 0.0) -> list[int]:
-    """Programs that print these in turn (a text as it is); how often one was run to its end."""
-    ended: list[int] = []
+    """Programs that print these in turn (a text as it is); one entry for each that was begun."""
+    begun: list[int] = []
     answers = list(said)
 
     async def reply(*_: Any) -> tuple[Finished, str]:
+        begun.append(1)
         await asyncio.sleep(takes_s)
-        ended.append(1)
         one = answers.pop(0) if len(answers) > 1 else answers[0]
         return Finished(0, one if isinstance(one, str) else json.dumps({"status": one})), ""
 
     monkeypatch.setattr(process, "reply", reply)
-    return ended
+    return begun
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_what_is_no_token_is_one_sentence_without_it(monkeypatch, said):
 
 
 def test_one_run_answers_for_all_and_who_cannot_wait_ends_it_for_nobody(monkeypatch):
-    ended = printing(monkeypatch, {"token": "one"}, {"token": "two"}, takes_s=0.02)
+    begun = printing(monkeypatch, {"token": "one"}, {"token": "two"}, takes_s=0.02)
 
     async def story() -> None:
         login = Exec("login")
@@ -60,10 +60,10 @@ def test_one_run_answers_for_all_and_who_cannot_wait_ends_it_for_nobody(monkeypa
             async with asyncio.timeout(0.001):
                 await login.header()
         assert await asyncio.gather(*(login.header() for _ in range(5))) == ["Bearer one"] * 5
-        assert len(ended) == 1
+        assert len(begun) == 1
         assert await asyncio.gather(*(login.header(fresh=True) for _ in range(5))) == ["Bearer two"] * 5
         assert await login.header() == "Bearer two"
-        assert len(ended) == 2
+        assert len(begun) == 2
 
     asyncio.run(story())
 

@@ -41,7 +41,8 @@ def commands(old: Topology, new: Topology, features: Features) -> tuple[str, ...
         if before.get(name) != backend:
             same = name in before and before[name].address == backend.address
             out.append(_put(backend, features, same=same))
-    out += [f"ek_remove({lua_string(name)})" for name in before if name not in after]
+    gone = [f"ek_remove({lua_string(name)})" for name in before if name not in after]
+    out += [*gone, functions.HOPE] if gone else []
     if old.rules != new.rules:
         out.append(lua.rules(new))
     if _digests(old) != _digests(new):

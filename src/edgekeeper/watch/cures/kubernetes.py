@@ -141,8 +141,9 @@ class RolloutCure:
 
     async def _apply(self, api: Api) -> str | None:
         end = self._clock.monotonic() + self._deadline_s
-        if await api.get(self._kind, self._object, namespace=self._namespace) is None:  # finds the server that answers, too; a change is sent to one only
-            return f"there is no {self._shown}"
+        why = await self._ready(api, ours=True, since=0.0)  # finds the server that answers, too: a change is sent to one only
+        if why is not None:
+            return why
         await self._patch(api)
         why = await _until(lambda: self._unfinished(api), self._clock, end)
         return f"{self._shown} was restarted, but within {self._deadline_s:g} s {why}; the rollout goes on" if why is not None else None

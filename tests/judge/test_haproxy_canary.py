@@ -53,8 +53,9 @@ def test_what_a_killed_tester_left_is_cleared_away(tmp_path: Path, monkeypatch: 
     (old / "haproxy.cfg").write_text("x")
     left = subprocess.Popen(["sleep", "60"], env={"EDGEKEEPER_CANARY": "1"})
     try:
-        ours = [(pid, started) for pid, started in process.marked("EDGEKEEPER_CANARY", "1") if pid == left.pid]
-        assert ours
+        end = time.monotonic() + 5.0
+        while not (ours := [(pid, started) for pid, started in process.marked("EDGEKEEPER_CANARY", "1") if pid == left.pid]):
+            assert time.monotonic() < end  # a process that begins has no environment yet
         monkeypatch.setattr(process, "marked", lambda *_: ours)  # a canary that somebody else flies right now is not ours to end
         assert asyncio.run(canary.self_test("/bin/false")).health is Health.UNKNOWN
         assert left.wait(5) == -signal.SIGTERM

@@ -45,8 +45,9 @@ second, and is restarted for every change. (With `leastOutstanding` a plain dnsd
 hundreds; the price is the members' warm caches.) "Unanswered" means no good answer within 3 s unless the row says otherwise.
 """,
     "kube-apiserver": """`edgekeeper expose run` beside a real kube-apiserver with its etcd, a fake of NetBird's management API that behaves as its source says, a TLS passthrough proxy that follows it, and a TLS server behind that.
-Clients ask the published hosts through the proxy all the time, over fresh connections and over kept ones. "Plain" is a controller with the habits of the field report's: it takes for its own what leads to
-its network, writes only the fields that it knows, deletes at once what is not in the list, and ends a pass at the first error. Its passes are 5 s apart here instead of 60 s, unless the case says so.
+Clients ask the published hosts through the proxy all the time, over fresh connections and over kept ones. "Plain" is a controller with the habits of one in the field: it takes for its own what leads to
+its network, writes only the fields that it knows, deletes at once what is not in the list, and ends a pass at the first error. Its passes are 5 s apart here instead of 60 s, unless the case says so. In the drills of HAProxy and dnsdist the members are in a
+cluster (or are its API servers), and plain is the plain engine.
 """,
 }
 WHY: dict[tuple[str, str], str] = {
@@ -72,7 +73,6 @@ README_LB = (
     ("lb-reload-down/defaults", "a reload while a server hangs: requests lost"),
     ("lb-reloads/defaults", "a thousand reloads under load: requests lost"),
     ("lb-supervisor-killed/killed", "edgekeeper itself is killed: requests lost"),
-    ("lb-kubelet/defaults", "one of two real kube-apiservers freezes: until a watch, a lease, kubectl and an HTTP/2 client are served again"),
 )
 README_WATCH = (
     ("watch-wedge/hang", "a proxy in a container wedges (a hang): from the wedge until a client is answered"),
@@ -103,7 +103,6 @@ README_DNS = (
     ("dns-engine-restarted/overlap", "dnsdist must be restarted (a listener added)"),
     ("dns-bad-config/defaults", "a mistake in the configuration"),
     ("dns-supervisor-killed/defaults", "edgekeeper itself is killed"),
-    ("dns-deployment-rolled/defaults", "the members are pods of a Kubernetes, and their Deployment is rolled"),
 )
 README_EXPOSE = (
     ("expose-empty-list/defaults", "the label is lost on 19 of 20 Ingresses for a moment: services deleted"),
@@ -113,7 +112,14 @@ README_EXPOSE = (
     ("expose-rate-limit/defaults", "sixty hosts come under NetBird's rate limit: hosts that are never published"),
     ("expose-restrictions/changes", "an Ingress changes: until it is written, 95 %"),
     ("expose-two-owners/killed", "the edgekeeper that leads is killed: until the other writes"),
+    (
+        "lb-kubelet/defaults",
+        "a kube-apiserver freezes behind HAProxy (beside: plain HAProxy): until a watch, a lease, kubectl and an HTTP/2 client are served again",
+    ),
+    ("dns-deployment-rolled/defaults", "the DNS members are pods, and their Deployment is rolled: questions lost"),
 )
+IN_KUBERNETES = ("lb-kubelet", "dns-deployment-rolled")
+"""Drills of other engines that belong to the part about Kubernetes."""
 BEGIN, END = "<!-- figures: written by script/figures from the drills, do not edit -->", "<!-- end of figures -->"
 
 
@@ -130,7 +136,7 @@ def main() -> int:
             _take(drills, drill)
     parts = _parts(page.read_text(encoding="utf-8")) if page.exists() else {}
     for engine, title in ENGINES.items():
-        some = [d for d in drills if _engine(d)[0] == engine]
+        some = [d for d in drills if _part(d["drill"], d) == engine]
         if some:
             parts[title] = f"{ABOUT[engine]}\n{_summary(some)}{_pages(some)}"
     if costs:
@@ -175,12 +181,23 @@ def _engine(case: dict[str, Any]) -> tuple[str, str]:
     return engine, case["engines"][engine]
 
 
+def _part(drill: str, case: dict[str, Any]) -> str:
+    """The engine under whose title a drill stands."""
+    return "kube-apiserver" if drill in IN_KUBERNETES else _engine(case)[0]
+
+
+def _version(drill: str, case: dict[str, Any]) -> str:
+    """The version of its engine, with the engine's name where the title has another one's."""
+    engine, version = _engine(case)
+    return version if _part(drill, case) == engine else f"{ENGINES[engine]} {version}"
+
+
 def _summary(drills: list[dict[str, Any]]) -> str:
     lines = ["| version | promises kept | broken |", "| --- | --- | --- |"]
     by_version: dict[str, list[dict[str, Any]]] = {}
-    for _, case in _cases(drills):
-        by_version.setdefault(_engine(case)[1], []).extend(case["promises"] or [{"kept": False}])
-    for version, promises in sorted(by_version.items(), key=lambda item: _numbers(item[0])):
+    for title, case in _cases(drills):
+        by_version.setdefault(_version(title.partition("/")[0], case), []).extend(case["promises"] or [{"kept": False}])
+    for version, promises in sorted(by_version.items(), key=lambda item: (item[0].rpartition(" ")[0], _numbers(item[0].rpartition(" ")[2]))):
         kept = sum(p["kept"] for p in promises)
         lines.append(f"| {version} | {kept} of {len(promises)} | {len(promises) - kept} |")
     return "\n".join(lines) + "\n\n"
@@ -200,7 +217,7 @@ def _pages(drills: list[dict[str, Any]]) -> str:
 
 
 def _rows(title: str, case: dict[str, Any]) -> list[str]:
-    version = _engine(case)[1]
+    version = _version(title.partition("/")[0], case)
     if not case["promises"]:
         return [f"| {title.partition('/')[2]} | {version} | could not be run | | | | | no | {case['why']} |"]
     out = []
@@ -262,8 +279,8 @@ def _readme(drills: list[dict[str, Any]], before: str) -> str:
 
 
 def _readme_table(drills: list[dict[str, Any]], engine: str, head: str, wanted: tuple[tuple[str, str], ...]) -> str:
-    newest = dict(sorted((c for c in _cases(drills) if _engine(c[1])[0] == engine), key=lambda c: _numbers(_engine(c[1])[1])))
-    versions = {_engine(c)[1] for c in newest.values()}
+    newest = dict(sorted((c for c in _cases(drills) if _part(c[0].partition("/")[0], c[1]) == engine), key=lambda c: _numbers(_engine(c[1])[1])))
+    versions = {_engine(c)[1] for c in newest.values() if _engine(c)[0] == engine}
     lines = []
     for title, words in wanted:
         case = newest.get(title)

@@ -77,9 +77,6 @@ def test_a_service_is_made_changed_in_whole_and_deleted() -> None:
         assert await mesh.remove(found.id)
         assert not await mesh.remove(found.id)
         assert await mesh.service(found.id) is None
-        assert await mesh.version() == "0.77.1"
-        assert (await mesh.clusters())[0].online
-        assert {one.name for one in await mesh.domains()} == {"proxy.example", "home.example"}
         assert stage.calls[:3] == [("GET", "services", 200), ("POST", "services", 200), ("GET", "services", 200)]
 
     on(work)

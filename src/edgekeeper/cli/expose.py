@@ -101,8 +101,8 @@ def relinquish(
     from edgekeeper.cli.expose_work import relinquished
 
     wanted = _names(hosts)
-    for host, name in relinquished(ctx, _loaded(ctx), wanted, really=yes):
-        say(f"{host}: {'its name is now' if yes else 'its name would be'} {name!r}; it serves as before")
+    for host in relinquished(ctx, _loaded(ctx), wanted, really=yes):
+        say(f"{host}: {'its name is now' if yes else 'its name would be'} {host!r}; it serves as before")
     say("as long as an object wants it, it is a conflict that is told there" if yes else "nothing was done; --yes does it")
 
 

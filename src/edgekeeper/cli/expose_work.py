@@ -5,19 +5,17 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection
-from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 import typer
 
 from edgekeeper.cli.context import settings
 from edgekeeper.config.load import Loaded
-from edgekeeper.errors import MissingError, RefusedError, StepFailedError, UsageError
-from edgekeeper.expose import body, mark
+from edgekeeper.errors import MissingError, StepFailedError
+from edgekeeper.expose import mark, relinquish
 from edgekeeper.expose.apply import apply
 from edgekeeper.expose.names import canonical_host
 from edgekeeper.expose.parts import Parts, parts
-from edgekeeper.expose.plan import Action
 from edgekeeper.expose.proof import Proof, prove
 from edgekeeper.expose.sync import Pass, setting_of
 from edgekeeper.host.clock import SystemClock
@@ -63,27 +61,12 @@ def applied(ctx: typer.Context, loaded: Loaded, *, force: bool = False, hosts: f
     return _run(work)
 
 
-def relinquished(ctx: typer.Context, loaded: Loaded, hosts: frozenset[str], *, really: bool) -> list[tuple[str, str]]:
-    """The hosts whose mark was (or would be) taken off, and their services' new names."""
+def relinquished(ctx: typer.Context, loaded: Loaded, hosts: frozenset[str], *, really: bool) -> list[str]:
+    """The hosts whose mark was (or would be) taken off; their services have the host as their name then."""
 
-    async def work() -> list[tuple[str, str]]:
+    async def work() -> list[str]:
         async with _seen(ctx, loaded, remember=really) as built:
-            expose = built.expose
-            marked = [(service, own) for service in await built.mesh.services() if (own := mark.read(service.name)) is not None]
-            found = {canonical_host(service.host): service for service, own in marked if own.ours(expose.owner, expose.cluster)}
-            out: list[tuple[str, str]] = []
-            actions: list[Action] = []
-            for host in sorted(hosts):
-                service = found.get(host)
-                if service is None:
-                    msg = f"{host}: there is no service of {expose.owner}/{expose.cluster} for it; nothing was done"
-                    raise UsageError(msg)
-                if not service.raw.get("enabled", True):
-                    msg = f"{host}: its service is switched off, and the mesh would route it again at any write; nothing was done. Switch it on or delete it there"
-                    raise RefusedError(msg)
-                out.append((host, host))
-                changed = {key: value for key, value in service.raw.items() if key not in body.ONLY_ANSWERED} | {"name": host}
-                actions.append(Action("relinquish", host, "it was asked for by command", service, partial(dict, changed)))
+            actions = relinquish.relinquished(await built.mesh.services(), hosts, setting_of(built.expose))
             if really:
 
                 async def once(may: Callable[[], None]) -> None:
@@ -94,7 +77,7 @@ def relinquished(ctx: typer.Context, loaded: Loaded, hosts: frozenset[str], *, r
                         raise StepFailedError(msg)
 
                 await _as_writer(ctx, loaded, built, once, take=True)
-            return out
+            return [action.host for action in actions]
 
     return _run(work)
 

@@ -14,6 +14,7 @@ from edgekeeper.expose import body, mark
 from edgekeeper.expose.kinds import Service
 from edgekeeper.expose.names import canonical_host
 from edgekeeper.expose.netbird_say import ApiError
+from edgekeeper.expose.outcome import Outcome
 from edgekeeper.expose.plan import Action
 from edgekeeper.log import INFO, WARNING, Event, emit
 from edgekeeper.model.entry import Entry
@@ -76,22 +77,6 @@ class Mesh(Protocol):
 
 class _OldError(Exception):
     """What is about to be done was decided too long ago."""
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What became of an action. ``kind`` is "" when it was done, else the kind of the failure; ``again_s``: when the mesh takes calls again."""
-
-    action: Action
-    kind: str = ""
-    why: str = ""
-    again_s: float | None = None
-    dead_target: bool = False
-
-    @property
-    def done(self) -> bool:
-        """Whether it was."""
-        return not self.kind
 
 
 @dataclass(frozen=True, slots=True)

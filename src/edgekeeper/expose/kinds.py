@@ -106,6 +106,7 @@ class Snapshot:
     ``stale_s``: seconds since the sources were last known to be current. ``places``: class to place, those that are known.
     ``service_cidr``: the cluster's own, where it tells. ``unplaced``: class to the reason why its place is not known. ``absent``: kinds that
     are asked for and that the cluster does not have now; they count as empty, but nothing that one of them has published may be deleted.
+    ``relisted``: why the last full list that was asked for did not count, "" when it did.
     """
 
     claims: tuple[Claim, ...]
@@ -117,6 +118,7 @@ class Snapshot:
     service_cidr: str | None = None
     unplaced: Mapping[str, str] = field(default_factory=dict)
     absent: tuple[str, ...] = ()
+    relisted: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from edgekeeper import __version__
 from edgekeeper.errors import MissingError
 from edgekeeper.expose import netbird_say as say
 from edgekeeper.expose.kinds import Service
-from edgekeeper.expose.netbird_say import ApiError, Cluster, Domain, Group, Network, Policy, Resource, Router, UnreadableError
+from edgekeeper.expose.netbird_say import ApiError, Group, Network, Policy, Resource, Router, UnreadableError
 from edgekeeper.expose.throttle import Throttle
 from edgekeeper.host.http import Client, Response
 from edgekeeper.host.tls import NOBODY, Trust
@@ -134,14 +134,6 @@ class NetBird:
             raise
         return True
 
-    async def clusters(self) -> tuple[Cluster, ...]:
-        """The clusters of proxies, and whether they are online."""
-        return await self._list("clusters", "clusters of proxies", "reverse-proxies/clusters", say.cluster)
-
-    async def domains(self) -> tuple[Domain, ...]:
-        """The domains that services may lie under, the clusters' own among them."""
-        return await self._list("domains", "domains", "reverse-proxies/domains", say.domain)
-
     # what the targets stand on
 
     async def networks(self) -> tuple[Network, ...]:
@@ -196,10 +188,6 @@ class NetBird:
     async def create_policy(self, body: Mapping[str, Any]) -> Policy:
         """Make a policy."""
         return await self._write("POST", "policies", f"policy {body.get('name')} cannot be made", "policies", body, say.policy)
-
-    async def version(self) -> str:
-        """The server's version; "" when it does not tell."""
-        return await self._call("GET", "version", "the version cannot be read", "instance/version", None, lambda text: say.item(text, say.version))
 
     # how
 

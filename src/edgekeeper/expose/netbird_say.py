@@ -227,28 +227,6 @@ class Policy:
     resources: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Cluster:
-    """A cluster of proxies; online when one of them was heard of within two minutes."""
-
-    id: str
-    address: str
-    online: bool
-    proxies: int
-    require_subdomain: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Domain:
-    """A domain that services may lie under; ``free`` ones are the clusters' own."""
-
-    name: str
-    validated: bool
-    type: str
-    cluster: str = ""
-    require_subdomain: bool = False
-
-
 def service(said: Any) -> Service:
     """A service; its host as the proxy compares names, "" for one that has none: a strange one of somebody else's stops nobody."""
     it = _object(said, "a service")
@@ -318,36 +296,6 @@ def policy(said: Any) -> Policy:
     leads = [rule.get("destinationResource") for rule in rules if isinstance(rule, dict)] if isinstance(rules, list) else []
     ids = tuple(str(to["id"]) for to in leads if isinstance(to, dict) and to.get("id"))
     return Policy(_text(it, "id"), _text(it, "name", ""), _flag(it, "enabled"), ids)
-
-
-def cluster(said: Any) -> Cluster:
-    """A cluster of proxies."""
-    it = _object(said, "a cluster")
-    proxies = it.get("connected_proxies", 0)
-    return Cluster(
-        _text(it, "id", ""),
-        _text(it, "address").lower(),
-        _flag(it, "online", default=False),
-        proxies if isinstance(proxies, int) else 0,
-        _flag(it, "require_subdomain", default=False),
-    )
-
-
-def domain(said: Any) -> Domain:
-    """A domain of the reverse proxy; a free one has no id."""
-    it = _object(said, "a domain")
-    return Domain(
-        _text(it, "domain").lower().removesuffix("."),
-        _flag(it, "validated", default=False),
-        _text(it, "type", ""),
-        _text(it, "target_cluster", "").lower(),
-        _flag(it, "require_subdomain", default=False),
-    )
-
-
-def version(said: Any) -> str:
-    """The server's version; "" when it does not tell."""
-    return printable(_text(_object(said, "a version"), "management_current_version", ""), 40)
 
 
 def done(said: Any) -> None:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from edgekeeper.config.expose import Expose
 from edgekeeper.config.root import Root
-from edgekeeper.expose.apply import Outcome
 from edgekeeper.expose.infrastructure import Infrastructure
 from edgekeeper.expose.netbird import NetBird
+from edgekeeper.expose.outcome import Outcome
 from edgekeeper.expose.sources.together import Together, needs_cluster, sources_of
 from edgekeeper.expose.sync import Sync
 from edgekeeper.expose.token import Reader, reader

@@ -330,7 +330,8 @@ def _absent(
         if why is None:
             ready.append((host, kind))
         else:
-            held.append(Held(host, "leaving" if kind == "delete" else "absent", f"no object wants it; {why}"))
+            more = f" (the last list that was asked for did not count: {snapshot.relisted})" if snapshot.relisted else ""
+            held.append(Held(host, "leaving" if kind == "delete" else "absent", f"no object wants it; {why}{more}"))
     refused = None if setting.force else _refused(ready, marks, wishes, setting.limits)
     if refused is not None:
         held += [Held(host, "refused", f"no object wants it; {refused}") for host, _ in ready]

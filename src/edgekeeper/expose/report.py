@@ -37,6 +37,7 @@ def status(seen: Seen, parts: Parts | None, prover: Prover | None, alarms: Mappi
         "hosts_not_shown": max(0, len(odd) - HOSTS_MOST),
         "proved": sum(1 for proof in proofs.values() if proof.ok),
         "calls": seen.calls,
+        "untold": seen.untold or None,
         "sources": _sources(parts) if parts is not None else None,
     }
     if parts is None and not alarms:

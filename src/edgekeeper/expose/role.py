@@ -214,6 +214,7 @@ class ExposeRole:
         if teller is not None:
             teller.remark([*result.plan.remarks, *_remarks(result)])
             teller.status(_by_origin(result), built.source.status_of)
+            self.seen.untold = teller.untold
         return True, result.again_s
 
     # what is told -------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from edgekeeper.expose.sync import Pass
 class Seen:
     """What the role knows of its last passes, for its status. ``last`` is the last one that saw the mesh, ``at`` when that was (Unix time).
 
-    ``lease`` is the sentence about the Lease; ``calls`` counts those of the mesh's API.
+    ``lease`` is the sentence about the Lease; ``calls`` counts those of the mesh's API; ``untold`` is why objects cannot be told, "" while they can.
     """
 
     last: Pass | None = None
@@ -19,3 +19,4 @@ class Seen:
     leads: bool = False
     lease: str = ""
     calls: int = 0
+    untold: str = ""

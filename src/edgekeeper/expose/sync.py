@@ -10,28 +10,17 @@ from typing import Any, Final, Protocol
 from edgekeeper.config.expose import Expose
 from edgekeeper.errors import StepFailedError
 from edgekeeper.expose import brake, mark, memory
-from edgekeeper.expose.apply import Mesh, Outcome, apply
+from edgekeeper.expose.apply import Mesh, apply
 from edgekeeper.expose.brake import Limits
-from edgekeeper.expose.kinds import Anchor, Footing, Place, Service, Snapshot, Wish
+from edgekeeper.expose.kinds import Anchor, Footing, Place, Service, Snapshot
 from edgekeeper.expose.memory import Kept
-from edgekeeper.expose.plan import STALE_S, Action, Held, Plan, Setting, only, plan, targets_of
+from edgekeeper.expose.outcome import Outcome
+from edgekeeper.expose.plan import STALE_S, Plan, Setting, only, plan, targets_of
+from edgekeeper.expose.waits import Waits, held_back, noted
 from edgekeeper.expose.wishes import wishes
 from edgekeeper.log import INFO, WARNING, Event, emit
 from edgekeeper.model.entry import Entry
 from edgekeeper.ports import Clock, Journal
-
-FIRST_AGAIN_S: Final = 30.0
-LONGEST_AGAIN_S: Final = 900.0
-"""A host whose write the mesh refuses (its domain is unknown there, say) is tried again after a pause that doubles from the one to the other."""
-
-WAITS: Final = frozenset({"no_cluster", "unknown_domain", "taken", "invalid", "in_use", "broken", "unreachable"})
-
-OF_ALL: Final = frozenset({"no_cluster", "broken", "unreachable"})
-"""Of them those that are seldom about one host: when a write succeeds, the others are tried again at once."""
-
-OFTEN: Final = 3
-OFTEN_S: Final = 60.0
-"""A service is updated so often within this time at most: two controllers that fight over an annotation would cut its clients with each of their turns."""
 
 LONGEST_S: Final = 300.0
 """A pass that takes longer (the mesh bears few calls, and there is much to do) goes on as a new one, with a fresh view."""
@@ -112,7 +101,7 @@ class Pass:
             out[action.host] = ("wanted", action.why)
         for one in self.outcomes:
             done = {"disable": "leaving", "delete": "gone"}.get(one.action.kind, "active")
-            out[one.action.host] = (done, "") if one.done else (_WORDS.get(one.kind, "pending"), one.why)
+            out[one.action.host] = (done, "") if one.done else (one.word, one.why)
         return out
 
     def only(self, hosts: Collection[str]) -> Pass:
@@ -129,21 +118,6 @@ class Pass:
         )
 
 
-_WORDS = {"no_cluster": "proxy-offline", "unknown_domain": "domain-unknown", "taken": "conflict", "invalid": "refused"}
-
-
-@dataclass(slots=True)
-class _Wait:
-    """A host whose write was refused: until when it is not tried again (monotonic), and the pause that was waited."""
-
-    until: float
-    pause: float
-    why: str
-    state: str
-    kind: str
-    wish: Wish | None
-
-
 @dataclass(slots=True)
 class Sync:
     """Passes over one config. ``may`` raises LockHeldError when this process must not write (any more)."""
@@ -158,8 +132,7 @@ class Sync:
     told: Callable[[Outcome], None] = lambda _: None
     kept: Kept = field(default_factory=Kept)
     doubt: str | None = None
-    _waits: dict[str, _Wait] = field(default_factory=dict)
-    _updates: dict[str, tuple[float, ...]] = field(default_factory=dict)
+    waits: Waits = field(default_factory=Waits)
 
     def __post_init__(self) -> None:
         self.kept, forgotten = memory.recall(self.file)
@@ -206,7 +179,9 @@ class Sync:
         now = self.clock.moment()
         known = brake.resumed(self.kept.brake, now) if first else self.kept.brake
         made = plan(snapshot, wanted, places, footing, services, known, setting, now, first=first, moving=self.kept.moving)
-        made = self._waiting(made, hosts)
+        if hosts is not None:
+            made = replace(made, actions=tuple(action for action in made.actions if action.host in hosts))
+        made, self.waits = held_back(self.waits, made, self.clock.monotonic())
         self._remember(replace(self.kept, brake=made.memory, places=places, network=snapshot.service_cidr or self.kept.network))
 
         def old(*, takes: bool) -> str | None:
@@ -214,7 +189,10 @@ class Sync:
             return f"it was decided {age_s:.0f} s ago; the next pass looks anew" if age_s > (STALE_S if takes else LONGEST_S) else None
 
         outcomes = await apply(made.actions, self.mesh, self.journal, concurrency=self.expose.concurrency, may=may, old=old, told=self.told, keep=self._keep)
-        self._note(outcomes)
+        self.waits = noted(self.waits, outcomes, self.clock.monotonic())
+        for one in outcomes:
+            if one.dead_target:
+                self.ground.doubt(one.why)
         if self._absent_need_lists(made):
             await self.source.relist()  # for the next pass; after the writes, which are in a hurry
         result = Pass(made, tuple(outcomes), (), self.clock.monotonic() - begun, tuple(self.ground.remarks), _lost(places, snapshot), self.doubt)
@@ -250,51 +228,6 @@ class Sync:
     def _absent_need_lists(self, made: Plan) -> bool:
         """Whether a host's absence waits for more full lists: a watch alone lists once."""
         return any(one.lists < self.expose.brake.absent_lists for one in made.memory.absent.values())
-
-    def _waiting(self, made: Plan, hosts: frozenset[str] | None) -> Plan:
-        """Without the hosts whose write was refused a moment ago, and without those that are not meant."""
-        now = self.clock.monotonic()
-        go: list[Action] = []
-        held = list(made.held)
-        for action in made.actions:
-            wait = self._waits.get(action.host)
-            if hosts is not None and action.host not in hosts:
-                continue
-            if wait is not None and now < wait.until and wait.wish == action.wish:  # another wish may fare better
-                held.append(Held(action.host, wait.state, f"{wait.why}; tried again in {wait.until - now:.0f} s", action.wish))
-            elif (rest := self._rest_s(action, now)) > 0:
-                why = f"it was written {OFTEN} times within {OFTEN_S:.0f} s, and each write cuts its clients; written again in {rest:.0f} s"
-                held.append(Held(action.host, "pending", why, action.wish))
-            else:
-                go.append(action)
-        for host in self._waits.keys() - {action.host for action in made.actions}:
-            del self._waits[host]
-        return replace(made, actions=tuple(go), held=tuple(held))
-
-    def _rest_s(self, action: Action, now: float) -> float:
-        """How long a service that is updated again and again is left alone."""
-        times = self._updates.get(action.host, ())
-        return OFTEN_S - (now - times[0]) if action.kind == "update" and len(times) == OFTEN else 0.0
-
-    def _note(self, outcomes: Collection[Outcome]) -> None:
-        """When each host that was refused is tried again."""
-        now = self.clock.monotonic()
-        for one in outcomes:
-            host = one.action.host
-            if one.dead_target:
-                self.ground.doubt(one.why)
-            if one.kind in WAITS:
-                before = self._waits.get(host)
-                pause = min(LONGEST_AGAIN_S, 2 * before.pause) if before is not None else FIRST_AGAIN_S
-                self._waits[host] = _Wait(now + pause, pause, one.why, _WORDS.get(one.kind, "pending"), one.kind, one.action.wish)
-            elif one.done:
-                self._waits.pop(host, None)
-            if one.done and one.action.kind == "update":
-                self._updates[host] = (*self._updates.get(host, ()), now)[-OFTEN:]
-        self._updates = {host: times for host, times in self._updates.items() if now - times[-1] < OFTEN_S}
-        tried = {one.action.host for one in outcomes}
-        if any(one.done for one in outcomes):
-            self._waits = {host: wait for host, wait in self._waits.items() if host in tried or wait.kind not in OF_ALL}
 
     def _remember(self, kept: Kept) -> None:
         if kept != self.kept:

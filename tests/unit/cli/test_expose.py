@@ -12,9 +12,9 @@ import pytest
 from edgekeeper.cli import expose_work
 from edgekeeper.cli.main import run
 from edgekeeper.errors import MissingError
-from edgekeeper.expose.apply import Outcome
 from edgekeeper.expose.brake import Memory
 from edgekeeper.expose.kinds import Options, Origin, Remark, Wish
+from edgekeeper.expose.outcome import Outcome
 from edgekeeper.expose.plan import Action, Held, Plan
 from edgekeeper.expose.proof import Answer, Proof
 from edgekeeper.expose.sync import Pass
@@ -49,7 +49,7 @@ class Work:
         self.asked: list[tuple[str, dict[str, Any]]] = []
         self.look = self.apply = FINE
         self.proofs: list[Proof] = []
-        self.names = [("a.example", "a.example")]
+        self.names = ["a.example"]
 
     def looked(self, _ctx: Any, _loaded: Any, **options: Any) -> Pass:
         self.asked.append(("look", options))
@@ -59,7 +59,7 @@ class Work:
         self.asked.append(("apply", options))
         return self.apply
 
-    def relinquished(self, _ctx: Any, _loaded: Any, hosts: frozenset[str], *, really: bool) -> list[tuple[str, str]]:
+    def relinquished(self, _ctx: Any, _loaded: Any, hosts: frozenset[str], *, really: bool) -> list[str]:
         self.asked.append(("relinquish", {"hosts": hosts, "really": really}))
         return self.names
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from edgekeeper.config.expose import Expose
-from edgekeeper.expose.apply import Outcome
 from edgekeeper.expose.kinds import Anchor, Claim, Footing, Origin, Place, Service, Snapshot
 from edgekeeper.expose.netbird_say import ApiError
+from edgekeeper.expose.outcome import Outcome
 from edgekeeper.expose.sync import Pass, Sync, setting_of
 from edgekeeper.model.entry import Entry
 from edgekeeper.model.moment import Moment

@@ -115,6 +115,12 @@ def test_a_host_that_comes_back_is_switched_on_again_and_its_next_absence_begins
     assert "0.example" not in done.memory.absent
 
 
+def test_why_a_list_did_not_count_is_told_with_each_host_that_waits_for_it():
+    services = [made(f"{i}.example") for i in range(20)]
+    done = run(wishes(*[f"{i}.example" for i in range(1, 20)]), services, relisted="Ingress: 403")
+    assert "the last list that was asked for did not count: Ingress: 403" in done.held[0].why
+
+
 def test_the_same_list_twice_counts_once():
     services = [made(f"{i}.example") for i in range(20)]
     wanted, memory = wishes(*[f"{i}.example" for i in range(1, 20)]), Memory()

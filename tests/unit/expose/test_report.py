@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from edgekeeper.expose.apply import Outcome
 from edgekeeper.expose.brake import Memory
 from edgekeeper.expose.kinds import Snapshot
+from edgekeeper.expose.outcome import Outcome
 from edgekeeper.expose.plan import Action, Held, Plan
 from edgekeeper.expose.prover import Result
 from edgekeeper.expose.report import HOSTS_MOST, measure, status

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from edgekeeper.expose.apply import Outcome
 from edgekeeper.expose.kinds import Place
+from edgekeeper.expose.outcome import Outcome
 from edgekeeper.expose.plan import Action
 from edgekeeper.expose.sync import Pass
 

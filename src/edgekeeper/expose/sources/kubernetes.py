@@ -77,7 +77,7 @@ class KubernetesSource:
         places, unplaced = self._places()
         claims = tuple(claim for one in self._followed for claim in one.claims.values())
         absent = tuple(dict.fromkeys(one.name for one in self._followed if one.absent))
-        return Snapshot(claims, places, self._lists, whole, "; ".join(dict.fromkeys(doubts)), old, self._network, unplaced, absent)
+        return Snapshot(claims, places, self._lists, whole, "; ".join(dict.fromkeys(doubts)), old, self._network, unplaced, absent, self._relisted)
 
     async def changed(self) -> None:
         """Return when the snapshot may be another one than at the last return. What edgekeeper itself writes onto objects is no change."""
@@ -104,11 +104,6 @@ class KubernetesSource:
             self._lists += 1
         self._relisted = why
         return whole
-
-    @property
-    def relisted(self) -> str:
-        """Why the last ``relist`` did not count; "" when it did."""
-        return self._relisted
 
     def status_of(self, origin: Origin) -> str:
         """The status annotation that the object was last seen with; "" for none."""

@@ -60,6 +60,7 @@ class Together:
             service_cidr=next((one.service_cidr for one in all_of_them if one.service_cidr is not None), None),
             unplaced={klass: why for klass, why in unplaced.items() if klass not in places},
             absent=tuple(dict.fromkeys(kind for one in all_of_them for kind in one.absent)),
+            relisted="; ".join(one.relisted for one in all_of_them if one.relisted),
         )
 
     async def changed(self) -> None:

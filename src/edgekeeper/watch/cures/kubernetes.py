@@ -22,6 +22,8 @@ from edgekeeper.watch.pods import Pod, Workload, chosen, forbidden, missing, sta
 RESTARTED = "kubectl.kubernetes.io/restartedAt"
 """What `kubectl rollout restart` writes into the template: a changed template is rolled out."""
 _LOOK_S = 0.5
+GRACE_S = 0.5
+"""A question that was begun within the deadline may be answered so much later; what it says is better than that there was no answer."""
 _KINDS: Mapping[str, type[Any]] = {"deployment": objects.Deployment, "statefulset": objects.StatefulSet, "daemonset": objects.DaemonSet}
 
 
@@ -49,7 +51,7 @@ class PodsCure:
 
     async def apply(self) -> str | None:
         """Delete them; None when others are ready in their place, else the sentence that says what is missing."""
-        return await _told(self._kubernetes, self._apply)
+        return await _told(self._kubernetes, self._apply, self._deadline_s)
 
     async def rehearse(self) -> str | None:
         """Why they could not be deleted now, rights too; nothing is."""
@@ -118,7 +120,7 @@ class RolloutCure:
 
     async def apply(self) -> str | None:
         """Restart it; None when all of its pods are new and ready, else the sentence that says what is missing."""
-        return await _told(self._kubernetes, self._apply)
+        return await _told(self._kubernetes, self._apply, self._deadline_s)
 
     async def _ready(self, api: Api, *, ours: bool, since: float) -> str | None:
         found = await api.get(self._kind, self._object, namespace=self._namespace)
@@ -153,11 +155,13 @@ class RolloutCure:
         return f"there is no {self._shown} any more" if found is None else unfinished(_workload(found))
 
 
-async def _told(kubernetes: Kubernetes, work: Callable[[Api], Awaitable[str | None]]) -> str | None:
-    """The work over a connection of its own; what goes wrong is the sentence."""
+async def _told(kubernetes: Kubernetes, work: Callable[[Api], Awaitable[str | None]], deadline_s: float | None = None) -> str | None:
+    """The work over a connection of its own; what goes wrong is the sentence. A server that hangs in the middle does not stretch the deadline."""
     try:
-        async with connect(kubernetes) as api:
+        async with asyncio.timeout(deadline_s + GRACE_S if deadline_s is not None else None), connect(kubernetes) as api:
             return await work(api)
+    except TimeoutError:
+        return f"the cluster did not answer within {deadline_s:g} s; what was asked of it may still happen"
     except EdgekeeperError as err:
         return str(err)
 

@@ -118,7 +118,7 @@ def test_a_fresh_list_that_says_something_else_than_the_watch_does_not_count(mon
         kind = source._followed[0]
         kind._shown = copy()
         assert not await source.relist()
-        assert "begun anew" in source.relisted
+        assert "begun anew" in source.snapshot().relisted
         assert kind._anew.is_set()
         kind._shown.items.clear()
         assert await source.relist()

@@ -18,10 +18,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "benchmarks")]
 
+import bounds  # noqa: E402 - as above
 import expose  # noqa: E402 - as above
 import expose_cluster  # noqa: E402 - as above
 import kube_list  # noqa: E402 - as above
 import lb  # noqa: E402 - as above
+import probe  # noqa: E402 - as above
 import vip_probe  # noqa: E402 - as above
 import watch  # noqa: E402 - as above
 
@@ -111,6 +113,7 @@ def main() -> int:
     rows += lb.rows()
     rows += vip_probe.rows()
     rows += watch.rows()
+    rows += probe.rows() + bounds.rows()
     rows += kube_list.rows() + expose.rows() + expose_cluster.rows()
     lines = ["| what | measured | limit | |", "| --- | --- | --- | --- |"]
     lines += [f"| {what} | {measured} | {limit} | {'reached' if well else '**not reached**'} |" for what, measured, limit, well in rows]

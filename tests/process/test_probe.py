@@ -18,8 +18,8 @@ from typing import Any
 import pytest
 
 from edgekeeper.lab.certs import Authority
+from edgekeeper.meter.meter import Meter, Pace
 from edgekeeper.model.sample import Sample
-from edgekeeper.probe.meter import Meter, Pace
 from edgekeeper.probe.target import parse
 
 
@@ -52,7 +52,7 @@ def measure(urls: list[str], pace: Pace, around: Callable[[], Coroutine[Any, Any
     async def run() -> None:
         beside = asyncio.create_task(around()) if around is not None else None
         await asyncio.sleep(0.05)
-        await Meter([parse(u) for u in urls], pace, found.append).run()
+        await Meter([parse(u) for u in urls], pace, lambda sample, _: found.append(sample)).run()
         if beside is not None:
             beside.cancel()
             with contextlib.suppress(asyncio.CancelledError):
@@ -89,6 +89,43 @@ def test_a_black_hole_never_delays_the_next_question() -> None:
     assert len(found) == 10
     assert all(not s.ok and s.error is not None and s.error.startswith("timed out") for s in found)
     assert sent[-1] - sent[0] < 0.6, "ten questions 50 ms apart, although each waits 600 ms"
+
+
+def test_it_is_told_how_far_a_question_came() -> None:
+    """A server that accepts and says nothing is another fault than one that cannot be reached."""
+    with socket.create_server(("127.0.0.1", 0), backlog=64) as silent:
+        port = silent.getsockname()[1]
+        urls = [f"http://127.0.0.1:{port}/", f"https://127.0.0.1:{port}/", f"dns://127.0.0.1:{port}/x.example?transport=tcp"]
+        found = measure(urls, Pace(every_s=0.05, timeout_s=0.2, count=1))
+    assert [s.error for s in sorted(found, key=lambda s: urls.index(s.target))] == [
+        "timed out (TCP stands, no byte of an answer came)",
+        "timed out (TCP stands, the TLS handshake did not end)",
+        "timed out (TCP stands, no byte of an answer came)",
+    ]
+    assert all(s.connect_ms is not None for s in found)
+
+
+def test_marks_are_one_of_a_kind_and_leave_the_target_as_it_was() -> None:
+    asked: list[bytes] = []
+
+    async def server() -> None:
+        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            asked.append((await reader.readuntil(b"\r\n\r\n")).split()[1])
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+            writer.close()
+
+        async with await asyncio.start_server(serve, "127.0.0.1", port):
+            await asyncio.sleep(3600)
+
+    port = free_port()
+    urls = [f"http://127.0.0.1:{port}/ping", f"http://127.0.0.1:{port}/ping?a=b"]
+    found = measure(urls, Pace(every_s=0.05, count=3, mark=True), server)
+    assert {s.target for s in found} == set(urls)
+    paths = {f"/ping{'?a=b&' if s.target.endswith('b') else '?'}kp={s.id}".encode() for s in found}
+    assert paths == set(asked)
+    assert len(paths) == 6
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        assert measure([f"tcp://127.0.0.1:{other.getsockname()[1]}"], Pace(count=1, mark=True))[0].id is None
 
 
 def test_a_kept_connection_shows_what_a_fresh_one_hides() -> None:

@@ -29,14 +29,18 @@ def test_engines_refuses_a_name_it_does_not_know(tmp_path: Path) -> None:
     assert not (tmp_path / "engines").exists()
 
 
+LOGGERS = ("bgpd", "vtysh", "bird", "birdc", "nginx")
+"""Programs whose logs reports read."""
+
+
 def fake_prefix(home: Path, name: str) -> Path:
     """A prefix as script/engines leaves it, with programs that only tell a version."""
     prefix = home / name
     (prefix / "bin").mkdir(parents=True)
-    for program in ("dnsdist", "keepalived", "haproxy", "dockerd", "docker", "containerd", "containerd-shim-runc-v2", "runc"):
+    for program in ("dnsdist", "keepalived", "haproxy", "dockerd", "docker", "containerd", "containerd-shim-runc-v2", "runc", *LOGGERS):
         (prefix / "bin" / program).write_text(f"#!/bin/sh\necho {program} 0\n")
         (prefix / "bin" / program).chmod(0o755)
-    (prefix / "VERSIONS").write_text("dnsdist 0\nkeepalived 0\nhaproxy 0\nDocker 0\n")
+    (prefix / "VERSIONS").write_text("dnsdist 0\nkeepalived 0\nhaproxy 0\nDocker 0\nFRR 0\nBIRD 0\nnginx 0\n")
     sums = run("sh", "-c", f"cd {prefix} && find bin VERSIONS -type f -exec sha256sum {{}} +")
     (prefix / "SHA256SUMS").write_text(sums.stdout)
     return prefix
@@ -55,7 +59,7 @@ def test_engines_keeps_a_whole_prefix_without_asking_the_network(tmp_path: Path)
     fake_prefix(tmp_path / "engines", "debian12")
     told = run(ROOT / "script" / "engines", "debian12", EDGEKEEPER_ENGINES=str(tmp_path / "engines"), PATH=no_network(tmp_path))
     assert told.returncode == 0, told.stderr
-    assert told.stdout.splitlines() == [f"debian12 (kept): {program} 0" for program in ("dnsdist", "keepalived", "haproxy", "Docker")]
+    assert told.stdout.splitlines() == [f"debian12 (kept): {program} 0" for program in ("dnsdist", "keepalived", "haproxy", "Docker", "FRR", "BIRD", "nginx")]
 
 
 def test_engines_builds_a_damaged_prefix_again(tmp_path: Path) -> None:

@@ -28,6 +28,16 @@ class Settings:
 
         return load(find(path or self.config))
 
+    def load_if_there(self) -> Loaded | None:
+        """The config, for a command that needs none: None when nobody names one and the usual places hold none."""
+        from pathlib import Path
+
+        from edgekeeper.config.load import PLACES
+
+        if self.config is None and not any(Path(place).exists() for place in PLACES):
+            return None
+        return self.load()
+
     def load_role(self, role: str) -> Loaded:
         """The config, which must have the section of this role; UsageError when it has not."""
         loaded = self.load()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -40,6 +42,7 @@ def run(
     repeat: Annotated[int, typer.Option("--repeat", min=1, max=100, help="Runs of each case; medians are shown.")] = 1,
     ci: Annotated[bool, typer.Option("--ci", help="Only the subset and the short forms that every change runs.")] = False,
     record: Annotated[Path | None, typer.Option("--record", metavar="DIR", help="Keep configs, logs and records of every run here.")] = None,
+    html: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write what the clients saw as one self-contained page.")] = None,
     json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the results here as JSON.")] = None,
     policy: Annotated[str, typer.Option("--policy", help="dnsdist's, on both sides: chashed or leastOutstanding.")] = "chashed",
 ) -> None:
@@ -57,7 +60,9 @@ def run(
         raise UsageError(msg)
     picks = chosen(names or [], everything=everything)
     wanted = tuple(s for s in (suites or "").split(",") if s)
-    options = Options(wanted, baseline=baseline, repeat=repeat, ci=ci, record=record, policy=policy)
+    kept = contextlib.ExitStack()
+    folder = record if record is not None or html is None else Path(kept.enter_context(tempfile.TemporaryDirectory(prefix="edgekeeper-drill-")))
+    options = Options(wanted, baseline=baseline, repeat=repeat, ci=ci, record=folder, policy=policy)
     if not rights.is_root():
         asyncio.run(rights.become_root_inside())
 
@@ -66,14 +71,26 @@ def run(
             documents = [drill_json(r) for r in so_far]
             json_file.write_text(json.dumps(documents[0] if len(documents) == 1 else documents, indent=1) + "\n", encoding="utf-8")
 
-    try:
-        results = asyncio.run(run_all(picks, options, _say, save))
-    except asyncio.CancelledError:
-        msg = "stopped; what was built is taken down again"
-        raise AbortedError(msg) from None
-    progress_done()
+    with kept:
+        try:
+            results = asyncio.run(run_all(picks, options, _say, save))
+        except asyncio.CancelledError:
+            msg = "stopped; what was built is taken down again"
+            raise AbortedError(msg) from None
+        progress_done()
+        if html is not None and folder is not None:
+            complain(_page(folder, html))
     _show(results)
     raise typer.Exit(_exit_code(results))
+
+
+def _page(folder: Path, html: Path) -> str:
+    """Write the report of what was recorded."""
+    from edgekeeper.cli import report_work as work
+    from edgekeeper.config.report import ReportOf
+
+    asked, said = work.Asked(logs=(str(folder),)), ReportOf.model_validate({})
+    return work.write_page(work.judge(work.gather(asked, said, None), asked, said), html)
 
 
 def _say(text: str) -> None:

@@ -8,7 +8,7 @@ import socket
 from collections.abc import Iterator
 from pathlib import Path
 
-from edgekeeper.cli.run import configured
+from edgekeeper.cli.run import configured, room
 from edgekeeper.config.kinds import split_host_port
 from edgekeeper.config.root import Root
 from edgekeeper.model.verdict import EngineVerdict
@@ -21,7 +21,7 @@ async def engine_verdicts(root: Root, node: str) -> dict[str, EngineVerdict]:
     """
     out: dict[str, EngineVerdict] = {}
     for role in configured(root):
-        out[role] = await importlib.import_module(f"edgekeeper.{role}.check").verdict(root, node)
+        out[role] = await importlib.import_module(f"{room(role)}.check").verdict(root, node)
     return out
 
 

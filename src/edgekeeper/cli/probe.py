@@ -3,28 +3,32 @@
 from __future__ import annotations
 
 import contextlib
+import signal
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from edgekeeper.cli.context import settings
-from edgekeeper.cli.output import Cell, Format, Tone, complain, progress, progress_done, say, say_json, table
+from edgekeeper.cli.output import Cell, Format, Tone, complain, is_terminal, say, say_json, table
 from edgekeeper.errors import EdgekeeperError, UsageError
 
 if TYPE_CHECKING:
     from edgekeeper.measure.outages import Outage, Summary
+    from edgekeeper.measure.running import Times
+    from edgekeeper.meter.kept import Kept
+    from edgekeeper.meter.live import Recent
+    from edgekeeper.meter.meter import Meter, Sink
+    from edgekeeper.meter.record import Recording
     from edgekeeper.model.sample import Sample
-    from edgekeeper.probe.meter import Pace
-    from edgekeeper.probe.target import Target
-
-LIVE_EVERY_S = 0.25
 
 
 def probe(
     ctx: typer.Context,
     targets: Annotated[
-        list[str] | None, typer.Argument(metavar="TARGET...", help="dns://SERVER/NAME?type=TXT, tcp://HOST:PORT, tls://, http(s)://; else probe.targets.")
+        list[str] | None,
+        typer.Argument(metavar="TARGET...", help="dns://SERVER/NAME?type=TXT, tcp://HOST:PORT, tls://, http(s)://, icmp://HOST; else probe.targets. Or: run."),
     ] = None,
     every: Annotated[str | None, typer.Option("--every", help="Period of the questions to each target; an outage is known to within two. [1s]")] = None,
     timeout: Annotated[str | None, typer.Option("--timeout", help="When a question counts as unanswered; above 1s it hides black holes. [1s]")] = None,
@@ -32,6 +36,9 @@ def probe(
     count: Annotated[int | None, typer.Option("--count", min=1, help="Stop after so many questions to each target.")] = None,
     duration: Annotated[str | None, typer.Option("--duration", help="Stop after this long.")] = None,
     record: Annotated[Path | None, typer.Option("--record", metavar="FILE", help="Append every question to this file (JSON lines, schema 1).")] = None,
+    mark: Annotated[
+        bool, typer.Option("--mark", help="Give each request by HTTP an id (kp=... in its query), recorded too: logs and records meet in a report.")
+    ] = False,
     fail_if: Annotated[
         list[str] | None, typer.Option("--fail-if", metavar="EXPR", help="Exit 1 when true of a target: outage > 2s, unanswered > 0, loss > 0.4%.")
     ] = None,
@@ -40,16 +47,26 @@ def probe(
     """An outage meter for your terminal.
 
     It asks all the time and says how long each target did not answer. A slow answer never delays the
-    next question. Ctrl-C ends it with the summary.
+    next question. Ctrl-C ends it with the summary. `edgekeeper probe run` asks the config's targets all day, as a role.
     """
+    if targets and targets[0] == "run":
+        _run_role(ctx, lone=len(targets) == 1 and (every, timeout, count, duration, record, fail_if) == (None,) * 6 and not (warm or mark))
+        return
     import asyncio
 
     from edgekeeper.measure.failif import parse as parse_condition
-    from edgekeeper.probe.meter import Pace
+    from edgekeeper.measure.failif import true_of
+    from edgekeeper.meter.kept import Kept
+    from edgekeeper.meter.live import Recent
+    from edgekeeper.meter.meter import Meter, Pace
+    from edgekeeper.meter.record import Recording
+    from edgekeeper.meter.room import make_room
+    from edgekeeper.meter.ways import plan, standing
+    from edgekeeper.probe.icmp import need_icmp
     from edgekeeper.probe.target import parse as parse_target
 
     urls, usual_every, usual_timeout = _defaults(ctx, targets)
-    aims = [parse_target(url) for url in urls]
+    aims = [parse_target(url) for url in dict.fromkeys(urls)]
     conditions = [parse_condition(text) for text in fail_if or []]
     pace = Pace(
         every_s=_seconds("--every", every, usual_every),
@@ -57,70 +74,87 @@ def probe(
         count=count,
         duration_s=_seconds("--duration", duration, 0.0) or None,
         warm=warm,
+        mark=mark,
     )
-    samples: dict[tuple[str, str], list[Sample]] = {(a.url, conn): [] for a in aims for conn in (("fresh", "warm") if warm else ("fresh",))}
+    if any(aim.transport == "icmp" for aim in aims):
+        need_icmp()
+    kept = Kept((aim.url, conn) for aim in aims for conn in (("fresh", "warm") if warm else ("fresh",)))
+    notes = [plan(aims, pace), make_room(len(kept.running), pace)]
     if output is Format.TEXT:
-        for note in _standing(aims):
-            complain(note)
+        complain(*standing(aims), *(note for note in notes if note is not None))
+    recent = Recent() if output is Format.TEXT and is_terminal(sys.stderr) else None
     with contextlib.ExitStack() as stack, contextlib.suppress(KeyboardInterrupt):
-        asyncio.run(_measure(aims, pace, samples, stack, record))
-    progress_done()
-    summaries = _summaries(samples)
-    broken = [(key, c.text) for key, s in summaries.items() for c in conditions if _holds(c, s)]
+        recording = stack.enter_context(Recording(record)) if record is not None else None
+        meter = Meter(aims, pace, _sink(kept, recording, recent, told=output is Format.TEXT))
+        asyncio.run(_measure(meter, kept, recent, recording))
+    kept.finish()
+    if recording is not None and recording.lost:
+        complain(f"{recording.lost} questions were not recorded: {recording.why or 'there was no space left for them'}")
+    if (note := meter.held_up()) is not None:
+        complain(note)
+    summaries = {key: running.summary() for key, running in kept.running.items()}
+    broken = [(key, c.text) for key, s in summaries.items() for c in conditions if true_of(c, s)]
     if output is Format.JSON:
         say_json(
             {
                 "targets": [_json(key, s) for key, s in summaries.items()],
                 "failed": [{"target": key[0], "conn": key[1], "condition": text} for key, text in broken],
+                "meter": {"late_p99_ms": round((meter.late.quantile(0.99) or 0.0) * 1000, 3), "void": meter.void, "missed": meter.missed, "why": meter.why},
             }
         )
     else:
-        _show(summaries, samples)
+        _show(kept)
         for (url, conn), text in broken:
             say(f"failed: {text} is true of {url} ({conn})")
     if broken:
         raise typer.Exit(EdgekeeperError.exit_code)
 
 
-async def _measure(aims: list[Target], pace: Pace, samples: dict[tuple[str, str], list[Sample]], stack: contextlib.ExitStack, record: Path | None) -> None:
+def _sink(kept: Kept, recording: Recording | None, recent: Recent | None, *, told: bool) -> Sink:
+    """What becomes of each sample; where there is no live table, changes are told in lines."""
+    from edgekeeper.meter.live import sentence
+
+    def sink(sample: Sample, until: float) -> None:
+        news = kept.take(sample, until)
+        if recent is not None:
+            recent.take(sample)
+        elif told and news:
+            complain(*(sentence(one) for one in news))
+        if recording is not None:
+            recording.write(sample)
+
+    return sink
+
+
+async def _measure(meter: Meter, kept: Kept, recent: Recent | None, recording: Recording | None) -> None:
     import asyncio
-    import json
-    from dataclasses import asdict
 
-    from edgekeeper.model.sample import SCHEMA
-    from edgekeeper.probe.meter import Meter
+    asking = asyncio.create_task(meter.run())
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, asking.cancel)
+    with contextlib.suppress(asyncio.CancelledError):
+        if recent is None:
+            await asking
+            return
+        from edgekeeper.cli.probe_screen import painted
 
-    file = None
-    if record is not None:
-        try:
-            file = stack.enter_context(record.open("a", encoding="utf-8"))
-        except OSError as err:
-            msg = f"{record} cannot be written ({err.strerror}); nothing was asked"
-            raise UsageError(msg) from None
+        await painted(asking, kept, recent, recording)
 
-    def sink(sample: Sample) -> None:
-        samples[sample.target, sample.conn].append(sample)
-        if file is not None:
-            file.write(json.dumps({"schema": SCHEMA, **asdict(sample)}) + "\n")
-            file.flush()
 
-    async def live() -> None:
-        while True:
-            progress(_live_line(samples))
-            await asyncio.sleep(LIVE_EVERY_S)
+def _run_role(ctx: typer.Context, *, lone: bool) -> None:
+    """``edgekeeper probe run``: the role, as other roles have it; no target is called "run"."""
+    from edgekeeper.cli.run import LISTEN, maker, start
 
-    picture = asyncio.create_task(live())
-    try:
-        await Meter(aims, pace, sink).run()
-    finally:
-        picture.cancel()
+    if not lone:
+        msg = "`edgekeeper probe run` takes no targets and no options of its own: what is asked stands in the config's probe section"
+        raise UsageError(msg)
+    start(settings(ctx), settings(ctx).load_role("probe"), {"probe": maker("probe")}, LISTEN["probe"])
 
 
 def _defaults(ctx: typer.Context, targets: list[str] | None) -> tuple[list[str], float, float]:
     if targets:
         return targets, 1.0, 1.0
     found = settings(ctx).load().root.probe
-    if not found.targets:
+    if found is None:
         msg = "no target is named, and the config has none in probe.targets; name one, like dns://192.0.2.53/health.example?type=TXT"
         raise UsageError(msg)
     return list(found.targets), found.every, found.timeout
@@ -142,52 +176,10 @@ def _seconds(option: str, text: str | None, usual: float) -> float:
     return value
 
 
-def _standing(aims: list[Target]) -> list[str]:
-    """Where this machine asks from, for each target, and a warning when the target is this machine."""
-    from edgekeeper.probe.path import source_of
-
-    out = []
-    for aim in aims:
-        source = source_of(aim.host, aim.port)
-        if source is None:
-            out.append(f"{aim.url}: no way there is known yet")
-        elif source[0] == source[1] or source[1].startswith("127.") or source[1] == "::1":
-            out.append(f"{aim.url}: {source[1]} is this machine: what is measured is not what clients see")
-        else:
-            out.append(f"{aim.url}: asked from {source[0]}")
-    return out
-
-
-def _live_line(samples: dict[tuple[str, str], list[Sample]]) -> str:
-    parts = []
-    for (url, conn), kept in samples.items():
-        name = url if conn == "fresh" else f"{url} (warm)"
-        if not kept:
-            parts.append(f"{name} ...")
-        elif kept[-1].ok:
-            parts.append(f"{name} ok {(kept[-1].done - kept[-1].sent) * 1000:.0f} ms, {sum(not s.ok for s in kept)}/{len(kept)} lost")
-        else:
-            since = next((s.sent for s in reversed(kept) if s.ok), kept[0].sent)
-            parts.append(f"{name} OUT for {kept[-1].done - since:.1f} s ({kept[-1].error})")
-    return " | ".join(parts)
-
-
-def _summaries(samples: dict[tuple[str, str], list[Sample]]) -> dict[tuple[str, str], Summary]:
-    from edgekeeper.measure.outages import summarize
-
-    return {key: summarize(kept) for key, kept in samples.items()}
-
-
-def _holds(condition: Any, summary: Summary) -> bool:
-    from edgekeeper.measure.failif import true_of
-
-    return true_of(condition, summary)
-
-
-def _show(summaries: dict[tuple[str, str], Summary], samples: dict[tuple[str, str], list[Sample]]) -> None:
+def _show(kept: Kept) -> None:
     rows: list[list[str | Cell]] = []
-    for (url, conn), s in summaries.items():
-        kept = samples[url, conn]
+    for (url, conn), running in kept.running.items():
+        s = running.summary()
         worst = s.worst
         rows.append(
             [
@@ -196,24 +188,23 @@ def _show(summaries: dict[tuple[str, str], Summary], samples: dict[tuple[str, st
                 str(s.asked),
                 Cell(str(s.unanswered), Tone.BAD if s.unanswered else Tone.GOOD),
                 str(s.slow),
-                str(len(s.lenient)),
+                str(running.outages),
                 worst.text() if worst else "none seen",
-                _latency([x.done - x.sent for x in kept if x.ok]),
-                next((x.error or "" for x in reversed(kept) if not x.ok), ""),
+                _latency(running.times),
+                (running.last_bad.error or "") if running.last_bad is not None else "",
             ]
         )
     table(("TARGET", "CONN", "ASKED", "UNANSWERED", "SLOW", "OUTAGES", "LONGEST", "MEDIAN / P99", "LAST ERROR"), rows)
-    for (url, conn), s in summaries.items():
+    for (url, conn), running in kept.running.items():
+        s = running.summary()
         say(f"{url} ({conn}): {s.text()}")
         if s.slow and len(s.strict) > len(s.lenient):
             say(f"{url} ({conn}): with slow answers counted as failures: {len(s.strict)} outages")
 
 
-def _latency(seconds: list[float]) -> str:
-    if not seconds:
-        return "-"
-    ordered = sorted(seconds)
-    return f"{ordered[len(ordered) // 2] * 1000:.1f} / {ordered[min(len(ordered) - 1, len(ordered) * 99 // 100)] * 1000:.1f} ms"
+def _latency(times: Times) -> str:
+    median, p99 = times.quantile(0.5), times.quantile(0.99)
+    return "-" if median is None or p99 is None else f"{median * 1000:.1f} / {p99 * 1000:.1f} ms"
 
 
 def _json(key: tuple[str, str], s: Summary) -> dict[str, Any]:

@@ -46,6 +46,7 @@ COMMANDS = (
     Command("expose", "edgekeeper.cli.expose", "app", "Hosts of the cluster, published through the mesh's reverse proxy; nothing deleted on doubt."),
     Command("audit", "edgekeeper.cli.audit", "audit", "What will hurt in somebody's own configuration, with the sum in seconds; nothing is written."),
     Command("probe", "edgekeeper.cli.probe", "probe", "An outage meter for your terminal."),
+    Command("report", "edgekeeper.cli.report", "report", "Who was hurt, for how long, by what: out of logs and recordings."),
     Command("drill", "edgekeeper.cli.drill", "app", "Break real engines in network namespaces and keep a promise."),
 )
 

@@ -19,19 +19,35 @@ if TYPE_CHECKING:
 
     Maker = Callable[[Root, Ground], Awaitable[Role]]
 
-ROLES = ("dns", "vip", "lb", "watch", "expose")
+ROLES = ("dns", "vip", "lb", "watch", "expose", "probe")
 """The sections that are roles; how each is made stands in its own folder, and is imported only when it is configured."""
 
-LISTEN = {"dns": "127.0.0.1:8084", "vip": "127.0.0.1:8085", "lb": "127.0.0.1:8086", "watch": "127.0.0.1:8087", "expose": "127.0.0.1:8088"}
+LISTEN = {
+    "dns": "127.0.0.1:8084",
+    "vip": "127.0.0.1:8085",
+    "lb": "127.0.0.1:8086",
+    "watch": "127.0.0.1:8087",
+    "expose": "127.0.0.1:8088",
+    "probe": "127.0.0.1:8089",
+}
 """Where a role that runs alone serves health, status and metrics when the config does not say."""
 
 LISTEN_TOGETHER = "127.0.0.1:8084"
 """Where all of them do."""
 
 
+_ROOMS = {"probe": "meter"}
+"""Where a role is made, when that is not the folder of its name: `probe/` asks one question, and is below all roles."""
+
+
+def room(role: str) -> str:
+    """The package that a role is made in."""
+    return f"edgekeeper.{_ROOMS.get(role, role)}"
+
+
 def maker(role: str) -> Maker:
     """How a role is made of a config."""
-    made: Maker = importlib.import_module(f"edgekeeper.{role}.role").make
+    made: Maker = importlib.import_module(f"{room(role)}.role").make
     return made
 
 

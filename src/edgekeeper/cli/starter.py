@@ -141,12 +141,22 @@ expose:
   # brake: {absent_lists: 3, grace: 5m, disabled: 10m, share: 30}
 """
 
-_TAIL: Final = """
-# probe:                           # what `edgekeeper probe` asks when no target is named
-#   targets: ["dns://192.0.2.53/health.example?type=TXT"]
+_PROBE: Final = """
+probe:                             # the outage meter: `edgekeeper probe` shows it, `edgekeeper run` asks all day and tells in journal and metrics
+  targets: ["dns://192.0.2.53/health.example?type=TXT", "https://edge.example/ping"]   # tcp://, tls://, icmp:// too; never this node's own address
+  every: 1s                        # an outage is known to within two periods
+  timeout: 1s                      # more hides black holes
+  # warm: true                     # a kept connection too: it shows a session that is pinned to something dead
+  # alarm: 5s
+  # record: {size: 64MiB, files: 4}   # every question, for `edgekeeper report`
 """
 
-SECTIONS: Final = {"dns": _DNS, "vip": _VIP, "lb": _LB, "watch": _WATCH, "expose": _EXPOSE}
+_REPORT: Final = """
+# report:                          # who is who in your logs, for `edgekeeper report`
+#   classes: {public: [127.0.0.1/32], lan: [192.0.2.0/24]}   # by the address that the proxy sees
+"""
+
+SECTIONS: Final = {"dns": _DNS, "vip": _VIP, "lb": _LB, "watch": _WATCH, "expose": _EXPOSE, "probe": _PROBE}
 """The sections of the roles that a starter can be written for."""
 
 OPS_PORT: Final = 8084
@@ -172,7 +182,7 @@ def starter(roles: Sequence[str], among: Among | None = None) -> str:
         nodes, ops = _named(among), _guarded(among)
         if "vip" in sections:
             sections["vip"] = _VIP.replace(_HMAC, f"  hmac_key_file: {among.folder}/vrrp-{{vrid}}.key   # signs the adverts; keepalived 2.4 on, a note else")
-    return _HEAD + nodes + _FOLDERS + ops + "".join(sections.values()) + _TAIL
+    return _HEAD + nodes + _FOLDERS + ops + "".join(sections.values()) + _REPORT
 
 
 def _named(among: Among) -> str:

@@ -290,7 +290,7 @@ _FORMS = {
     "^/[A-Za-z0-9_.+/-]*": "of an absolute path of letters, digits and . _ + - only",
     "^[A-Za-z0-9][A-Za-z0-9_.-]{": "of a name: letters, digits, '.', '-', '_', and a letter or digit first",
     "^[A-Za-z0-9][A-Za-z0-9_.@": "of a unit's name, like netbird.service",
-    "^(dns|tcp|tls": "of a URL: tls://HOST:PORT?sni=NAME, https://HOST/PATH, tcp://HOST:PORT or dns://SERVER/NAME?type=A",
+    "^(dns|tcp|tls": "of a URL: tls://HOST:PORT?sni=NAME, https://HOST/PATH, tcp://HOST:PORT, dns://SERVER/NAME?type=A or (probe only) icmp://HOST",
     "^([01][0-9]|2[0-3])": "of a time of day, like 02:00",
     "^[A-Za-z0-9_+/-]+$": "of a time zone's name, like Europe/Berlin",
     "^[A-Za-z0-9_.-]+$": "of keys with dots between them, like checks.connected",

@@ -18,12 +18,13 @@ from edgekeeper.config.kubernetes import Kubernetes
 from edgekeeper.config.lb import Lb, Service
 from edgekeeper.config.ops import Ops, Peer
 from edgekeeper.config.probe import Probe
+from edgekeeper.config.report import ReportOf
 from edgekeeper.config.vip import PLAIN_PATH, Vips
 from edgekeeper.config.viprules import vip_rules
 from edgekeeper.config.watch import Watch
 from edgekeeper.config.watchrules import watch_rules
 
-RESERVED = ("roll", "report", "notify")
+RESERVED = ("roll", "notify")
 """Sections of the design that this version cannot carry out: saying so beats ignoring them."""
 
 
@@ -41,7 +42,8 @@ class Root(Section):
     lb: Lb | None = Field(None, description="HAProxy under supervision.")
     watch: Items[Watch] | None = Field(None, description="Watchdogs: what is watched for wedges, and what cures it.", min_length=1)
     expose: Expose | None = Field(None, description="Hosts of the cluster, published through the mesh's reverse proxy.")
-    probe: Probe = Field(default_factory=Probe, description="The outage meter's targets.")  # type: ignore[arg-type]
+    probe: Probe | None = Field(None, description="The outage meter: what is asked all day, and how often.")
+    report: ReportOf = Field(default_factory=ReportOf, description="Who the clients are, and what the logs do not say of themselves.")  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""A recorded log, read from its beginning to its end in blocks: a file, one that gzip or xz has packed, or standard input."""
+"""A recorded log, read from its beginning to its end in blocks: a file, one that gzip, xz or zstd has packed, or standard input."""
 
 from __future__ import annotations
 
@@ -11,12 +11,18 @@ import sys
 import time
 import zlib
 from collections.abc import Iterator
-from typing import IO, cast
+from typing import IO, Any, cast
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 from edgekeeper.errors import MissingError, UsageError
 
 _BLOCK = 2**20
-_GZIP, _XZ = b"\x1f\x8b", b"\xfd7zXZ\0"
+_GZIP, _XZ, _ZSTD = b"\x1f\x8b", b"\xfd7zXZ\0", b"\x28\xb5\x2f\xfd"
+_DAMAGE = (OSError, EOFError, zlib.error, lzma.LZMAError, zstd.ZstdError)
 
 
 class Archive:
@@ -44,25 +50,55 @@ class Archive:
             raise UsageError(msg)
         self.changed = mode.st_mtime if stat.S_ISREG(mode.st_mode) else time.time()
         self.zone_s = time.localtime(self.changed).tm_gmtoff
-        self._raw = raw
+        self.size = mode.st_size if stat.S_ISREG(mode.st_mode) else None
+        self._raw = cast("io.BufferedReader", raw)
+        self._unpacked: Any = None
+
+    @property
+    def packed(self) -> bool:
+        """Whether it is compressed, by its first bytes; to be asked before anything was read."""
+        return self._raw.peek(8).startswith((_GZIP, _XZ, _ZSTD))
+
+    def seek(self, at: int) -> None:
+        """Go on from that byte; only of a file that is not packed."""
+        self._raw.seek(at)
+
+    def fill(self, view: memoryview) -> int:
+        """Put unpacked bytes into a buffer; how many (0: no more). What is damaged ends early, and ``damage`` says so."""
+        try:
+            if self._unpacked is None:
+                self._unpacked = _unpacking(self._raw)
+            return int(self._unpacked.readinto1(view))
+        except _DAMAGE as err:
+            self._damaged(err)
+            return 0
+
+    def close(self) -> None:
+        """Let go of the file (not of standard input)."""
+        if self._raw is not getattr(sys.stdin, "buffer", None):
+            self._raw.close()
 
     def blocks(self) -> Iterator[bytes]:
         """Its unpacked bytes, up to 1 MiB at a time; closes the file at the end. What is damaged ends early, and ``damage`` says so."""
-        buffered = cast("io.BufferedReader", self._raw)
-        with buffered:
+        with self._raw:
             try:
-                unpacked = _unpacking(buffered)
+                unpacked = _unpacking(self._raw)
                 while block := unpacked.read1(_BLOCK):  # read() would keep back what it has when the end is missing
                     yield block
-            except (OSError, EOFError, zlib.error, lzma.LZMAError) as err:
-                why = getattr(err, "strerror", None) or str(err)
-                self.damage = f"{self._name} cannot be read to its end ({why}); what was before that is used"
+            except _DAMAGE as err:
+                self._damaged(err)
+
+    def _damaged(self, err: BaseException) -> None:
+        why = getattr(err, "strerror", None) or str(err)
+        self.damage = f"{self._name} cannot be read to its end ({why}); what was before that is used"
 
 
-def _unpacking(raw: io.BufferedReader) -> io.BufferedReader | gzip.GzipFile | lzma.LZMAFile:
+def _unpacking(raw: io.BufferedReader) -> Any:
     head = raw.peek(8)
     if head.startswith(_GZIP):
         return gzip.GzipFile(fileobj=raw)
+    if head.startswith(_ZSTD):
+        return zstd.ZstdFile(raw)
     return lzma.LZMAFile(raw) if head.startswith(_XZ) else raw
 
 

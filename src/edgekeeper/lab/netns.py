@@ -201,6 +201,7 @@ def folder(serial: int, record: Path | None = None) -> Iterator[Path]:
             yield base
     finally:
         if record is not None:  # also of a run that failed: that is when its logs are read
+            shutil.rmtree(record, ignore_errors=True)  # an older record of the same run would mix with this one
             shutil.copytree(base, record, symlinks=True, dirs_exist_ok=True, ignore=_uncopied)
         shutil.rmtree(base, ignore_errors=True)
 

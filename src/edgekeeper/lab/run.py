@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from edgekeeper.errors import EdgekeeperError, MissingError, UsageError
-from edgekeeper.lab import engines, netns
+from edgekeeper.lab import engines, netns, recorded
 from edgekeeper.lab.drill import Case, Drill
 from edgekeeper.lab.drills import DRILLS
 from edgekeeper.lab.engines import EngineAt
@@ -130,4 +130,7 @@ async def _one(case: Case, engine: EngineAt, side: Side, options: Options, label
         async with plan_for(case.plan or edge_plan(case.members)) as net, Stage(side, engine, net, folder, quick=options.ci, policy=options.policy) as stage:
             measured = await script(stage)
             timeline = tuple((mark.at_s, mark.what) for mark in stage.timeline)
+            zero = stage.zero
+        if record is not None:
+            recorded.write(folder, label, zero=zero, wall=time.time() - time.monotonic(), timeline=timeline, outage=measured.outage)
     return Run(measured.figures, measured.outage, timeline)

@@ -1,14 +1,16 @@
 """``--fail-if``: when a measurement is to count as failed. Pure.
 
-``outage > 2s``, ``outage.min >= 500ms``, ``outages > 0``, ``unanswered > 0``, ``loss > 0.4%``, ``slow > 3``.
+``outage > 2s``, ``outage.min >= 500ms``, ``outages > 0``, ``unanswered > 0``, ``loss > 0.4%``, ``slow > 3``; of a report also ``bad > 0.1%``
+and ``budget > 10%``. ``outage`` is the longest by its upper bound: what may have been is what fails.
 """
 
 from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from edgekeeper.errors import UsageError
 from edgekeeper.measure.outages import Summary
@@ -22,9 +24,12 @@ _COMPARE: dict[str, Callable[[float, float], bool]] = {
     "<=": operator.le,
     "==": operator.eq,
 }
-_SECONDS = ("outage", "outage.max", "outage.min")
-_COUNTS = ("outages", "unanswered", "slow", "asked")
-_SHARES = ("loss",)
+_SECONDS = frozenset({"outage", "outage.max", "outage.min"})
+_SHARES = frozenset({"loss", "bad", "budget"})
+PROBE: Final = ("outage", "outage.max", "outage.min", "outages", "unanswered", "slow", "asked", "loss")
+"""What can be asked of one target of a probe."""
+REPORT: Final = ("outage", "outage.max", "outage.min", "outages", "bad", "budget")
+"""What can be asked of a report: the outages of all routes and targets, the share of requests that went badly, the share of the budget spent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +42,12 @@ class FailIf:
     value: float
 
 
-def parse(text: str) -> FailIf:
-    """Read a condition; UsageError says how to write it."""
+def parse(text: str, figures: tuple[str, ...] = PROBE) -> FailIf:
+    """Read a condition on one of ``figures``; UsageError says how to write it."""
     match = _FORM.fullmatch(text)
-    figures = (*_SECONDS, *_COUNTS, *_SHARES)
     if match is None or match[1] not in figures:
-        msg = f"{text[:60]!a} is not a condition; write one of {', '.join(figures)}, then > or <, then a value: outage > 2s, loss > 0.4%"
+        share = next(name for name in figures if name in _SHARES)
+        msg = f"{text[:60]!a} is not a condition; write one of {', '.join(figures)}, then > or <, then a value: outage > 2s, {share} > 0.4%"
         raise UsageError(msg)
     figure, compare, value = match.groups()
     try:
@@ -66,25 +71,26 @@ def _value(figure: str, text: str) -> float:
     return int(text)
 
 
+def holds(condition: FailIf, values: Mapping[str, float]) -> bool:
+    """Whether the condition is true of these figures; one that was not measured counts as the worst that it can be."""
+    return _COMPARE[condition.compare](values.get(condition.figure, float("inf")), condition.value)
+
+
 def true_of(condition: FailIf, summary: Summary) -> bool:
-    """Whether the condition holds. ``outage`` is the longest by its upper bound: what may have been is what fails."""
-    return _COMPARE[condition.compare](_figure(condition.figure, summary), condition.value)
+    """Whether the condition is true of what one target's samples say."""
+    return holds(condition, values_of(summary))
 
 
-def _figure(figure: str, summary: Summary) -> float:
-    worst = summary.worst
-    match figure:
-        case "outage" | "outage.max":
-            return worst.max_s if worst else 0.0
-        case "outage.min":
-            return max((o.min_s for o in summary.lenient), default=0.0)
-        case "outages":
-            return len(summary.lenient)
-        case "unanswered":
-            return summary.unanswered
-        case "slow":
-            return summary.slow
-        case "asked":
-            return summary.asked
-        case _:
-            return summary.unanswered / summary.asked if summary.asked else 1.0
+def values_of(summary: Summary) -> dict[str, float]:
+    """The figures of ``PROBE`` for one target; with nothing asked, all of it is lost."""
+    longest = summary.worst.max_s if summary.worst else 0.0
+    return {
+        "outage": longest,
+        "outage.max": longest,
+        "outage.min": max((o.min_s for o in summary.lenient), default=0.0),
+        "outages": len(summary.lenient),
+        "unanswered": summary.unanswered,
+        "slow": summary.slow,
+        "asked": summary.asked,
+        "loss": summary.unanswered / summary.asked if summary.asked else 1.0,
+    }

@@ -12,7 +12,8 @@ class Sample:
     """A probe of ``target``; ``sent`` and ``done`` are seconds on one clock, ``done >= sent``.
 
     ``conn`` is fresh or warm; ``slow`` marks a good answer that came late; the ``*_ms`` parts are
-    None where they do not apply; ``answered_by`` names who answered, when the answer says so.
+    None where they do not apply; ``answered_by`` names who answered, when the answer says so. ``id`` is
+    what a request by HTTP carried (``kp=...`` in its query), so that the server's log shows the same question.
     """
 
     ts: float
@@ -27,3 +28,4 @@ class Sample:
     tls_ms: float | None = None
     first_byte_ms: float | None = None
     answered_by: str | None = None
+    id: str | None = None

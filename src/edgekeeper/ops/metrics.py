@@ -63,6 +63,36 @@ METRICS: Final = (
     Metric("edgekeeper_expose_last_success_timestamp_seconds", "gauge", (), "Unix time of the last pass that saw the mesh."),
     Metric("edgekeeper_expose_unproved", "gauge", (), "Published hosts that did not answer from outside when they were asked last."),
     Metric("edgekeeper_expose_alarms", "gauge", (), "Alarms that are raised now."),
+    Metric(
+        "edgekeeper_probe_up", "gauge", ("target", "conn"), "1 while the target answers, 0 in an outage; absent before the first answer. conn is fresh or warm."
+    ),
+    Metric(
+        "edgekeeper_probe_asked", "gauge", ("target", "conn"), "Questions since the start; of these, edgekeeper_probe_unanswered went without a good answer."
+    ),
+    Metric("edgekeeper_probe_unanswered", "gauge", ("target", "conn"), "Questions without a good answer in time."),
+    Metric(
+        "edgekeeper_probe_slow",
+        "gauge",
+        ("target", "conn"),
+        "Good answers that took over 0.9 s: a black hole shorter than the retransmission of a SYN hides in them.",
+    ),
+    Metric("edgekeeper_probe_outages", "gauge", ("target", "conn"), "Outages since the start, the one under way included."),
+    Metric("edgekeeper_probe_outage_seconds_min", "gauge", ("target", "conn"), "Seconds of outage since the start, at least."),
+    Metric("edgekeeper_probe_outage_seconds_max", "gauge", ("target", "conn"), "Seconds of outage since the start, at most; one under way counts up to now."),
+    Metric(
+        "edgekeeper_probe_answer_seconds",
+        "gauge",
+        ("target", "conn", "quantile"),
+        "How long good answers took, to 4 %: quantiles 0.5, 0.95, 0.99 since the start.",
+    ),
+    Metric("edgekeeper_probe_unrecorded", "gauge", (), "Records of questions that could not be written since the start."),
+    Metric(
+        "edgekeeper_probe_uncounted",
+        "gauge",
+        (),
+        "Questions since the start that do not count, or were not asked, because this process was held up or had no descriptor left.",
+    ),
+    Metric("edgekeeper_probe_alarms", "gauge", (), "Alarms that are raised now."),
     Metric("edgekeeper_journal_lost", "gauge", (), "Journal entries that could not be written since the start."),
 )
 
@@ -92,6 +122,10 @@ class Metrics:
         gauge.clear()
         for key, value in values.items():
             gauge.labels(**{label: key}).set(value)
+
+    def clear(self, name: str) -> None:
+        """Forget all values of a gauge with labels: what is set next is all that there is."""
+        self._gauges[name].clear()
 
     def text(self) -> bytes:
         """The exposition format."""

@@ -1,1 +1,1 @@
-"""One question, one Sample: DNS, TCP, TLS and HTTP; the meter that keeps asking; rise and fall."""
+"""One question, one Sample: DNS, TCP, TLS, HTTP and ICMP; rise and fall."""

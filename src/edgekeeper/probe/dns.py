@@ -8,6 +8,7 @@ import random
 import socket
 
 from edgekeeper.probe import packet
+from edgekeeper.probe.lookup import places
 from edgekeeper.probe.target import Target
 from edgekeeper.probe.wire import AnswerError, Wire
 
@@ -38,13 +39,11 @@ async def ask_datagram(target: Target, sock: socket.socket) -> str | None:
 
 async def open_datagram(target: Target) -> socket.socket:
     """A UDP socket of its own source port, connected, so that a refusal is heard."""
-    loop = asyncio.get_running_loop()
-    found = await loop.getaddrinfo(target.host, target.port, type=socket.SOCK_DGRAM)
-    family, kind, proto, _, address = found[0]
-    sock = socket.socket(family, kind, proto)
+    family, address = (await places(target.host, target.port))[0]
+    sock = socket.socket(family, socket.SOCK_DGRAM)
     sock.setblocking(False)
     try:
-        await loop.sock_connect(sock, address)
+        sock.connect(address)  # of a datagram: nothing is sent, so nothing is waited for
     except BaseException:
         sock.close()
         raise

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+from dataclasses import replace
 
 from edgekeeper.probe.target import Target
 from edgekeeper.probe.wire import AnswerError, Wire
 
 _BODY = 8 * 2**20
 _keys = itertools.count()
+
+
+def marked(target: Target, ident: str) -> Target:
+    """The same target, with an id in its query (``kp=``) that the server's log will show."""
+    return replace(target, path=f"{target.path}{'&' if '?' in target.path else '?'}kp={ident}")
 
 
 async def ask(target: Target, wire: Wire) -> str | None:

@@ -2,15 +2,56 @@
 
 from __future__ import annotations
 
+import ipaddress
 import socket
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from edgekeeper.errors import EdgekeeperError
+from edgekeeper.host.addresses import held
+from edgekeeper.probe.lookup import Place, known
+
+WITHIN_S: Final = 2.0
+"""A resolver that takes longer does not hold up the first question: with a dead one a single name takes ten seconds and more."""
 
 
-def source_of(host: str, port: int) -> tuple[str, str] | None:
-    """Source address and resolved target address; None when there is no way or no such name."""
+@dataclass(frozen=True, slots=True)
+class Way:
+    """The address that a target has, the one that it is asked from, the interface that has that one ("?": not known), and whether the target is this machine."""
+
+    address: str
+    source: str
+    interface: str
+    own: bool
+
+
+def ways_to(hosts: Iterable[str]) -> dict[str, Way]:
+    """The way to each host; one to which there is none, or whose name is not known in time, is left out."""
+    here = _held()
+    found = {}
+    for host, place in known(hosts, WITHIN_S).items():
+        if (way := _way(place, here)) is not None:
+            found[host] = way
+    return found
+
+
+def _way(place: Place, here: dict[str, str]) -> Way | None:
+    family, address = place
     try:
-        family, kind, proto, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM)[0]
-        with socket.socket(family, kind, proto) as sock:
-            sock.connect(address)
-            return str(sock.getsockname()[0]), str(address[0])
+        with socket.socket(family, socket.SOCK_DGRAM) as sock:
+            sock.connect((address[0], 9, *address[2:]))
+            source = str(sock.getsockname()[0])
     except OSError:
         return None
+    asked = address[0]
+    own = source == asked or asked in here or ipaddress.ip_address(asked.partition("%")[0]).is_loopback
+    return Way(asked, source, here.get(source.partition("%")[0], "?"), own)
+
+
+def _held() -> dict[str, str]:
+    """The interface of each address of this machine; empty where the kernel does not tell."""
+    try:
+        return {address.address: address.interface for address in held()}
+    except (EdgekeeperError, OSError):
+        return {}

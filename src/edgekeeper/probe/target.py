@@ -1,4 +1,4 @@
-"""What to ask, as a URL: ``dns://SERVER/NAME?type=TXT``, ``tcp://HOST:PORT``, ``tls://``, ``https://``. Pure."""
+"""What to ask, as a URL: ``dns://SERVER/NAME?type=TXT``, ``tcp://HOST:PORT``, ``tls://``, ``https://``, ``icmp://HOST``. Pure."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ from edgekeeper.config.kinds import check_domain, check_host
 from edgekeeper.errors import UsageError
 from edgekeeper.probe.packet import TYPES, encode_name
 
-Kind = Literal["dns", "tcp", "http"]
-Transport = Literal["udp", "tcp", "tls"]
+Kind = Literal["dns", "tcp", "http", "icmp"]
+Transport = Literal["udp", "tcp", "tls", "icmp"]
 _TRANSPORTS: dict[str, Transport] = {"udp": "udp", "tcp": "tcp", "tls": "tls"}
 _PORTS = {"udp": 53, "tcp": 53, "tls": 853, "http": 80, "https": 443}
-_EXAMPLES = "dns://192.0.2.53/health.example?type=TXT, tcp://192.0.2.60:6443, tls://192.0.2.60:6443?sni=api.example, https://edge.example/ping"
+_EXAMPLES = (
+    "dns://192.0.2.53/health.example?type=TXT, tcp://192.0.2.60:6443, tls://192.0.2.60:6443?sni=api.example, https://edge.example/ping, icmp://192.0.2.1"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,7 @@ class Target:
     @property
     def authority(self) -> str:
         """``host:port`` for a Host header, the port left out where it is the scheme's own."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
+        host = f"[{self.host.partition('%')[0]}]" if ":" in self.host else self.host
         usual = 443 if self.transport == "tls" else 80
         return host if self.port == usual else f"{host}:{self.port}"
 
@@ -50,7 +52,7 @@ def parse(url: str) -> Target:
         raise _wrong(shown, "it holds spaces or characters that cannot be seen")
     try:
         parts = urlsplit(url)
-        host = check_host(parts.hostname or "")
+        host = check_host((parts.hostname or "").replace("%25", "%"))  # the scope of a link-local address, as RFC 6874 writes it
         port = parts.port
     except ValueError as err:
         raise _wrong(shown, str(err)) from None
@@ -64,7 +66,10 @@ def parse(url: str) -> Target:
         case "http" | "https":
             return _http(url, shown, parts, host, port)
         case "icmp":
-            raise _wrong(shown, "this version does not ask by ICMP")
+            _options(shown, parts.query, ())
+            if port is not None or parts.path.strip("/"):
+                raise _wrong(shown, "icmp:// takes a host and nothing else")
+            return Target(url, "icmp", host, 0, "icmp")
         case _:
             raise _wrong(shown, f"the scheme {parts.scheme!r} is unknown" if parts.scheme else "the scheme is missing")
 

@@ -16,6 +16,7 @@ import time
 from collections import OrderedDict
 from dataclasses import dataclass, field
 
+from edgekeeper.probe.lookup import Address, Place, places
 from edgekeeper.probe.target import Target
 
 NO_NAME = "no such name"
@@ -75,20 +76,47 @@ class Wire:
             await self.writer.wait_closed()
 
 
-async def open_wire(target: Target, context: ssl.SSLContext | None) -> Wire:
-    """Connect, and shake hands where the target wants TLS. One address, one attempt: a probe hides nothing."""
-    began = time.monotonic()
-    reader, writer = await asyncio.open_connection(target.host, target.port)
-    connected = time.monotonic()
+@dataclass(slots=True)
+class Steps:
+    """How far opening came, in milliseconds; None: not as far. ``found``: whether an address was known."""
+
+    found: bool = False
+    connect_ms: float | None = None
     tls_ms: float | None = None
+
+
+async def open_wire(target: Target, context: ssl.SSLContext | None, steps: Steps | None = None) -> Wire:
+    """Connect, and shake hands where the target wants TLS; ``steps`` tells how far it came if it does not come to the end."""
+    steps = steps if steps is not None else Steps()
+    began = time.monotonic()
+    at = await places(target.host, target.port)
+    steps.found = True
+    reader, writer = await _connect(at)
+    connected = time.monotonic()
+    steps.connect_ms = (connected - began) * 1000
     if context is not None:
         try:
             await writer.start_tls(context, server_hostname=target.sni)
         except BaseException:
             writer.transport.abort()
             raise
-        tls_ms = (time.monotonic() - connected) * 1000
-    return Wire(reader, writer, (connected - began) * 1000, tls_ms)
+        steps.tls_ms = (time.monotonic() - connected) * 1000
+    return Wire(reader, writer, steps.connect_ms, steps.tls_ms)
+
+
+async def _connect(found: list[Place]) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """The first of these places that takes a connection, one attempt each."""
+    *others, (_, last) = found
+    for _, address in others:
+        with contextlib.suppress(OSError):
+            return await asyncio.open_connection(*_host_port(address))
+    return await asyncio.open_connection(*_host_port(last))
+
+
+def _host_port(address: Address) -> tuple[str, int]:
+    """A socket address in two; a scope stands behind the address (``fe80::1%2``)."""
+    scope = address[3] if len(address) == 4 else 0
+    return f"{address[0].partition('%')[0]}%{scope}" if scope else address[0], address[1]
 
 
 def tls_context(target: Target) -> ssl.SSLContext | None:
@@ -104,7 +132,12 @@ def tls_context(target: Target) -> ssl.SSLContext | None:
 
 def unasked(error: str) -> bool:
     """Whether a question with this error never left: its name could not be resolved, or this process has no descriptor left."""
-    return error in (NO_NAME, *(os.strerror(number).lower() for number in (errno.EMFILE, errno.ENFILE)))
+    return error == NO_NAME or from_here(error)
+
+
+def from_here(error: str) -> bool:
+    """Whether a question with this error never left because this process, or this machine, has no descriptor left."""
+    return error in {os.strerror(number).lower() for number in (errno.EMFILE, errno.ENFILE)}
 
 
 def plain_words(err: BaseException) -> str:

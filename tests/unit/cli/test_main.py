@@ -113,12 +113,12 @@ def test_root_options_may_stand_anywhere_before_two_dashes() -> None:
 
 def test_a_wrong_config_is_two_all_its_mistakes_are_told_and_nothing_is_touched(tmp_path, capsys: pytest.CaptureFixture[str]) -> None:
     config = tmp_path / "edge.yaml"
-    config.write_text(GOOD.replace("listen", "listne") + f"state_dir: {tmp_path}/state\nvip: {{}}\nprobe: {{every: 0s}}\n")
+    config.write_text(GOOD.replace("listen", "listne") + f"state_dir: {tmp_path}/state\nvip: {{}}\nprobe: {{targets: [icmp://192.0.2.1], every: 0s}}\n")
     for words in (["check", str(config)], ["--config", str(config), "status"], ["history", "--config", str(config)]):
         assert run(words) == 2, words
         told = capsys.readouterr()
         assert told.out == ""
-        assert [line.split(": ")[0] for line in told.err.splitlines()] == [f"{config}:{place}" for place in ("2:1", "3:3", "6:1", "7:16")]
+        assert [line.split(": ")[0] for line in told.err.splitlines()] == [f"{config}:{place}" for place in ("2:1", "3:3", "6:1", "7:45")]
         assert list(tmp_path.iterdir()) == [config]
 
 

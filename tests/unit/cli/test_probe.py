@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from edgekeeper.cli.main import run
-from edgekeeper.cli.probe import _json, _latency, _live_line, _show
-from edgekeeper.measure.outages import summarize
+from edgekeeper.cli.probe import _json, _latency, _show
+from edgekeeper.measure.running import Times
+from edgekeeper.meter.kept import Kept
 from edgekeeper.model.sample import Sample
 
 KEY = ("tcp://192.0.2.60:6443", "fresh")
@@ -32,9 +35,16 @@ def test_wrong_command_lines_exit_2(words: list[str], why: str, capsys: pytest.C
     assert why in capsys.readouterr().err
 
 
+def kept_of(*samples: Sample) -> Kept:
+    kept = Kept((KEY,))
+    for one in samples:
+        kept.take(one, one.done)
+    kept.finish()
+    return kept
+
+
 def test_a_summary_shows_bounds_and_the_last_error(capsys: pytest.CaptureFixture[str]) -> None:
-    kept = [sample(0), sample(1, ok=False, error="refused\x1b[2J"), sample(2)]
-    _show({KEY: summarize(kept)}, {KEY: kept})
+    _show(kept_of(sample(0), sample(1, ok=False, error="refused\x1b[2J"), sample(2)))
     out = capsys.readouterr().out
     assert "less than 2.01 s" in out
     assert "refused" in out
@@ -42,17 +52,25 @@ def test_a_summary_shows_bounds_and_the_last_error(capsys: pytest.CaptureFixture
 
 
 def test_json_has_no_infinity() -> None:
-    found = _json(KEY, summarize([sample(0, ok=False)]))
+    found = _json(KEY, kept_of(sample(0, ok=False)).running[KEY].summary())
     assert found["outages"][0]["max_s"] is None
     assert found["unseen_below_s"] is None
 
 
-def test_the_live_line() -> None:
-    assert _live_line({KEY: []}) == "tcp://192.0.2.60:6443 ..."
-    assert _live_line({KEY: [sample(0)]}) == "tcp://192.0.2.60:6443 ok 10 ms, 0/1 lost"
-    assert _live_line({KEY: [sample(0), sample(2, ok=False, error="refused")]}) == "tcp://192.0.2.60:6443 OUT for 2.0 s (refused)"
-
-
 def test_latency() -> None:
-    assert _latency([]) == "-"
-    assert _latency([0.001, 0.002, 0.5]) == "2.0 / 500.0 ms"
+    assert _latency(Times()) == "-"
+    times = Times()
+    for took in (0.001, 0.002, 0.5):
+        times.add(took)
+    median, p99 = (float(part) for part in _latency(times).removesuffix(" ms").split(" / "))
+    assert 2.0 <= median <= 2.1
+    assert 500 <= p99 <= 520
+
+
+def test_run_is_the_role_and_takes_nothing_else(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    config = tmp_path / "edge.yaml"
+    config.write_text("node: edge-a\n")
+    assert run(["probe", "run", "tcp://192.0.2.60:1"]) == 2
+    assert "takes no targets" in capsys.readouterr().err
+    assert run(["--config", str(config), "probe", "run"]) == 2
+    assert "has no probe section" in capsys.readouterr().err

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping
 
 import pytest
@@ -49,6 +48,6 @@ def test_what_cannot_be_run_is_two(tmp_path, started, capsys, text: str, words: 
 def test_every_role_of_this_version_can_be_made_and_has_a_place_to_speak_at() -> None:
     assert "dns" in command.known_roles()
     for role in command.known_roles():
-        assert callable(importlib.import_module(f"edgekeeper.{role}.role").make)
+        assert callable(command.maker(role))
         assert role in command.LISTEN
         assert role in Root.model_fields

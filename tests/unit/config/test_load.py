@@ -48,7 +48,7 @@ dns:
   engine: {renderer: json}
   forward: {lan: 5}
 roll: {interface: eth0}
-probe: {every: 0s}
+probe: {targets: [x], every: 0s}
 dsn: {}
 """
 
@@ -73,7 +73,8 @@ edge.yaml:21:16: dns.ebpf.ipv4: 0 is too small; at least 1
 edge.yaml:22:22: dns.engine.renderer: 'json' is not one of auto, yaml, lua
 edge.yaml:23:18: dns.forward.lan: 5 is not a list; put it in brackets: [...]
 edge.yaml:24:1: roll: known, but this version cannot run it; remove the section
-edge.yaml:25:16: probe.every: '0s' is too small; it must be more than 0s
+edge.yaml:25:19: probe.targets.0: 'x' does not have the form of a URL: tls://HOST:PORT?sni=NAME, https://HOST/PATH, tcp://HOST:PORT, dns://SERVER/NAME?type=A or (probe only) icmp://HOST
+edge.yaml:25:30: probe.every: '0s' is too small; at least 50ms
 edge.yaml:26:1: dsn: unknown key; did you mean dns?"""
 
 
@@ -102,14 +103,14 @@ def test_a_section_of_a_later_version_is_named_as_such(section: str) -> None:
 
 
 def test_rules_of_the_sections_that_are_right_are_told_beside_the_mistakes_of_others() -> None:
-    text = GOOD.replace("proxy_protocol: off", "acl: [0.0.0.0/0]").replace("127.0.0.1:5300", "0.0.0.0:53") + "probe: {x: 1}\n"
+    text = GOOD.replace("proxy_protocol: off", "acl: [0.0.0.0/0]").replace("127.0.0.1:5300", "0.0.0.0:53") + "probe: {targets: [icmp://192.0.2.1], x: 1}\n"
     assert mistakes(text) == [
         (
             "edge.yaml:2:1: dns.proxy_protocol: member ns-a is not on loopback; say off, plain or {secret_file: ...}, "
             "because a member that expects the other answers nothing"
         ),
         "edge.yaml:5:8: dns.acl: 0.0.0.0/0 with the listener 0.0.0.0:53 is an open resolver; narrow the acl, or say open_resolver: true",
-        "edge.yaml:6:9: probe.x: unknown key; known here: targets, every, timeout",
+        "edge.yaml:6:38: probe.x: unknown key; known here: targets, every, timeout, warm, mark, alarm, record",
     ]
 
 

@@ -59,7 +59,7 @@ edge.yaml:8:85: watch.0.fingerprints.3: give exactly one of text, regex (none gi
 edge.yaml:9:23: watch.0.untrusted_after.0: '' is too short; at least 1 character
 edge.yaml:10:44: watch.0.burst.within: '0s' is too small; it must be more than 0s
 edge.yaml:11:18: watch.0.blind_after: '0s' is too small; it must be more than 0s
-edge.yaml:12:12: watch.0.probe: 'tls:/192.0.2.11' does not have the form of a URL: tls://HOST:PORT?sni=NAME, https://HOST/PATH, tcp://HOST:PORT or dns://SERVER/NAME?type=A
+edge.yaml:12:12: watch.0.probe: 'tls:/192.0.2.11' does not have the form of a URL: tls://HOST:PORT?sni=NAME, https://HOST/PATH, tcp://HOST:PORT, dns://SERVER/NAME?type=A or (probe only) icmp://HOST
 edge.yaml:13:14: watch.0.confirm: 'maybe' is not one of probe, none
 edge.yaml:14:31: watch.0.cure.0.kubernetes.pod: 'x' does not have the form of a pod's name with its namespace, like edge/proxy-0
 edge.yaml:14:36: watch.0.cure.1: give exactly one of docker, systemd, command, http, netbird_clients, kubernetes (docker and systemd given)

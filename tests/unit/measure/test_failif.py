@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgekeeper.errors import UsageError
-from edgekeeper.measure.failif import parse, true_of
+from edgekeeper.measure.failif import REPORT, holds, parse, true_of
 from edgekeeper.measure.outages import Outage, Summary
 
 BAD = Summary(
@@ -75,3 +75,15 @@ def test_no_text_does_anything_else_than_parse_or_be_refused(text: str) -> None:
     except UsageError as err:
         refusal = str(err)
     assert refusal.isprintable()
+
+
+def test_a_report_can_be_asked_for_other_figures_than_a_probe() -> None:
+    assert holds(parse("bad > 0.1%", REPORT), {"bad": 0.0546})
+    assert not holds(parse("budget > 10%", REPORT), {"budget": 0.08})
+    assert holds(parse("outage.max > 5s", REPORT), {"outage.max": math.inf})
+    with pytest.raises(UsageError, match=r"bad > 0\.4%"):
+        parse("unanswered > 0", REPORT)
+
+
+def test_a_figure_that_was_not_measured_does_not_pass() -> None:
+    assert holds(parse("budget > 10%", REPORT), {})

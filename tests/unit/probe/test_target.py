@@ -20,6 +20,7 @@ from edgekeeper.probe.target import Target, parse
         ("tcp://192.0.2.60:6443", ("tcp", "192.0.2.60", 6443, "tcp", "", "A")),
         ("tls://edge.example:443", ("tcp", "edge.example", 443, "tls", "", "A")),
         ("http://edge.example", ("http", "edge.example", 80, "tcp", "/", "A")),
+        ("icmp://[2001:db8::1]", ("icmp", "2001:db8::1", 0, "icmp", "", "A")),
         ("https://edge.example:8443/ping?deep=1", ("http", "edge.example", 8443, "tls", "/ping?deep=1", "A")),
     ],
 )
@@ -76,7 +77,9 @@ def test_the_host_header(url: str, host: str) -> None:
         ("http://edge.example/\r\nX: y", "spaces"),
         ("http://edge.example/\r\nX:y", "spaces"),
         ("http://edge.example/\x1b[2J", "cannot be seen"),
-        ("icmp://192.0.2.1", "does not ask by ICMP"),
+        ("icmp://192.0.2.1:7", "takes a host and nothing else"),
+        ("icmp://192.0.2.1/x", "takes a host and nothing else"),
+        ("icmp://192.0.2.1?ttl=3", "the option 'ttl' is unknown"),
         ("gopher://192.0.2.1", "the scheme 'gopher' is unknown"),
     ],
 )

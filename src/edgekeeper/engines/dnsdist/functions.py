@@ -34,16 +34,18 @@ RESTARTABLE_CODE = """\
 local C = require('ffi').C
 return function(dq) C.dnsdist_ffi_dnsquestion_set_restartable(dq) return DNSAction.None end"""
 
-# ek_put adds a member, or replaces it by one with other options: the new one first, so that its pools
-# are never empty. It inherits the status of the old one at the same address; when no other of its
-# group (the members, or those of one forwarded zone) is up it starts up, because a wrong guess costs
-# nothing then and a right one saves the seconds of `rise`. What was put already is left alone.
-# A member that leaves gets no more queries and is marked by its order; ek_sweep takes one away that
+# ek_put adds a member, or replaces it by one with other options, which inherits the status of the old
+# one at the same address. ek_remove and ek_put only mark by its order who goes: it is given queries like before.
+# ek_hope then looks at each pool that the change is about (as lists of the names that stay in it): where
+# nobody who stays is up, those that are new start up, or all when none is new, because a wrong guess costs
+# nothing there and a right one saves the seconds of `rise`; it says whether anybody goes. ek_part, a moment
+# later, gives those that go no more queries (see hands.PASS_S). ek_sweep takes one away that
 # has answered what it was asked (any, when told to), and says whether there may be more: rmServer
 # drops the answers that are still under way, and with 2 sockets it holds the console until the idle
-# receiver wakes up, up to a second (1.7.3, 1.9.16, 2.1.3).
+# receiver wakes up, up to a second (1.7.3, 1.9.16, 2.1.3). What was put or marked already is left alone.
 HELPERS = f"""\
 ek_made = ek_made or {{}}
+ek_fresh = {{}}
 function ek_suffixes(names)
   local out = newSuffixMatchNode()
   for _, name in ipairs(names) do out:add(newDNSName(name)) end
@@ -61,32 +63,49 @@ function ek_named(name)
   end
   return out
 end
-function ek_leave(servers)
-  for _, server in ipairs(servers) do
-    server.order = {LEAVING}
-    server:setDown()
-  end
+function ek_go(servers)
+  for _, server in ipairs(servers) do server.order = {LEAVING} end
 end
 function ek_remove(name)
   ek_made[name] = nil
-  ek_leave(ek_named(name))
-end
-function ek_group(name)
-  return name:match("/(.*)$") or ""
+  ek_go(ek_named(name))
 end
 function ek_put(name, same, mark, make)
   local old = ek_named(name)
   if #old == 1 and ek_made[name] == mark then return end
-  local up, others = false, false
+  local up = false
   for _, server in ipairs(old) do up = up or server.upStatus end
-  for _, server in ipairs(getServers()) do
-    local other = server:getName()
-    if other ~= name and ek_group(other) == ek_group(name) and server:isUp() then others = true end
-  end
   local fresh = make()
-  if (same and up) or not others then fresh:setAuto(true) end
-  ek_leave(old)
+  if same and up then fresh:setAuto(true) else ek_fresh[name] = true end
+  ek_go(old)
   ek_made[name] = mark
+end
+function ek_hope(pools)
+  local stays, goes = {{}}, false
+  for _, server in ipairs(getServers()) do
+    if server.order == {LEAVING} then goes = true else stays[server:getName()] = server end
+  end
+  for _, names in ipairs(pools) do
+    local up, fresh, all = false, {{}}, {{}}
+    for _, name in ipairs(names) do
+      local server = stays[name]
+      if server ~= nil then
+        up = up or server:isUp()
+        all[#all + 1] = server
+        if ek_fresh[name] then fresh[#fresh + 1] = server end
+      end
+    end
+    if not up then
+      for _, server in ipairs(#fresh > 0 and fresh or all) do server:setAuto(true) end
+    end
+  end
+  return goes and "somebody goes" or "nobody goes"
+end
+function ek_part(pools)
+  ek_hope(pools)
+  for _, server in ipairs(getServers()) do
+    if server.order == {LEAVING} then server:setDown() end
+  end
 end
 function ek_sweep(any)
   local left = 0
@@ -101,19 +120,6 @@ function ek_sweep(any)
   end
   return left == 0 and "done" or "busy"
 end"""
-
-HOPE = f"""\
-do
-  local up = {{}}
-  for _, server in ipairs(getServers()) do
-    if server.order ~= {LEAVING} and server:isUp() then up[ek_group(server:getName())] = true end
-  end
-  for _, server in ipairs(getServers()) do
-    if server.order ~= {LEAVING} and not up[ek_group(server:getName())] then server:setAuto(true) end
-  end
-end"""
-"""After removals: where none is up any more, all are taken to be, as ek_put takes a first one. A Deployment whose new pods came within a second
-replaced all members at once, before they had been asked `rise` times, and 407 queries were refused in 0.8 s (1.7.3, 2026-11-30)."""
 
 # A timed-out query may be asked once more, but all together no more than a tenth of the last
 # second's queries (20 at least, for the burst of a page on a quiet edge): a slow upstream or a random-subdomain attack must not be doubled.

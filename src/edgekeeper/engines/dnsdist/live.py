@@ -2,7 +2,9 @@
 
 The commands are idempotent: each says what shall be, and sending the list twice, or to an engine
 that was changed half-way, ends the same. A member whose options change is added before the old one
-is removed and keeps its status, so no query finds its pool empty in between.
+goes, and keeps its status; rules come when the members are there that they send to. Nobody is taken out
+of service by these commands: that is a step of its own, when all of them are done and others are
+seen to be up (``hands``), so that no query finds its pool empty in between.
 """
 
 from __future__ import annotations
@@ -41,13 +43,23 @@ def commands(old: Topology, new: Topology, features: Features) -> tuple[str, ...
         if before.get(name) != backend:
             same = name in before and before[name].address == backend.address
             out.append(_put(backend, features, same=same))
-    gone = [f"ek_remove({lua_string(name)})" for name in before if name not in after]
-    out += [*gone, functions.HOPE] if gone else []
+    out += [f"ek_remove({lua_string(name)})" for name in before if name not in after]
+    if before != after:
+        out.append(f"ek_hope({staying(old, new)})")
     if old.rules != new.rules:
         out.append(lua.rules(new))
     if _digests(old) != _digests(new):
         out.append("reloadAllCertificates()")
     return (functions.HELPERS, *out) if out else ()
+
+
+def staying(old: Topology, new: Topology) -> str:
+    """The argument of ``ek_hope``: the names that stay, pool by pool, of each pool that had or gets a member that changes."""
+    before, after = _by_name(old), _by_name(new)
+    changed = [backend for one, other in ((before, after), (after, before)) for name, backend in one.items() if other.get(name) != backend]
+    touched = sorted({pool for backend in changed for pool in backend.pools})
+    sets = (tuple(backend.name for backend in new.backends if pool in backend.pools) for pool in touched)
+    return lua_value([list(names) for names in dict.fromkeys(sets) if names])
 
 
 def _put(backend: Backend, features: Features, *, same: bool) -> str:

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from edgekeeper.config.root import Root
 from edgekeeper.engines.dnsdist.features import Features
-from edgekeeper.engines.dnsdist.functions import HOPE
-from edgekeeper.engines.dnsdist.live import change, commands
+from edgekeeper.engines.dnsdist.live import change, commands, staying
 from edgekeeper.engines.dnsdist.topology import Certificate, build
 from edgekeeper.model.backend import Member
 from edgekeeper.ports import Cost
@@ -97,12 +96,21 @@ def test_an_identity_check_is_taken_at_the_start_only_but_members_still_leave_li
 
 def test_the_new_member_comes_before_the_old_one_goes():
     said = commands(OLDER, made(A, replace(B, host="192.0.2.9"), C), NEW)
-    assert [text.partition("(")[0] for text in said[1:]] == ["ek_put", "ek_put"]
+    assert [text.partition("(")[0] for text in said[1:]] == ["ek_put", "ek_put", "ek_hope"]
     assert said[1].startswith('ek_put("ns-b", false, "'), "another address earns its status anew"
-    away = commands(OLDER, made(B, C), NEW)
-    assert [text.partition(",")[0] for text in away[1:-1]] == ['ek_put("ns-c"', 'ek_remove("ns-a")']
-    assert away[-1] == HOPE, "and who is left must not wait for `rise` when nobody else is up"
+    away = commands(OLDER, made(B, C, zones=("example.",)), NEW)
+    assert [text.partition(",")[0] for text in away[1:3]] == ['ek_put("ns-c"', 'ek_remove("ns-a")']
+    assert [text.partition("(")[0] for text in away[3:]] == ["ek_hope", "setRules"], "somebody is up before the rules send there"
     assert commands(OLDER, made(forgiving=True), NEW)[1].startswith('ek_put("ns-a", true, "'), "the same address keeps its status"
+
+
+def test_who_stays_is_told_for_each_pool_that_a_change_is_about():
+    assert staying(OLDER, made(B, C)) == '{{"ns-b", "ns-c"}}', "four pools of the same members are one list"
+    apart = made(replace(A, pools=("resolver",)), replace(B, pools=("authoritative",)))
+    assert staying(apart, made(replace(C, pools=("resolver",)), replace(B, pools=("authoritative",)))) == '{{"ns-c"}}', "B says nothing about the resolver"
+    assert staying(OLDER, made(A, replace(B, pools=("authoritative",)))) == '{{"ns-a", "ns-b"}, {"ns-a"}}', "who leaves a pool is missed there"
+    assert staying(made(forward={"lan.": (C,)}), OLDER) == "{}", "nobody stays in a pool that goes"
+    assert staying(OLDER, OLDER) == "{}"
 
 
 def test_every_rule_is_replaced_in_one_statement():

@@ -1,5 +1,6 @@
 -- Written by edgekeeper; changes here are lost at the next render.
 ek_made = ek_made or {}
+ek_fresh = {}
 function ek_suffixes(names)
   local out = newSuffixMatchNode()
   for _, name in ipairs(names) do out:add(newDNSName(name)) end
@@ -17,32 +18,49 @@ function ek_named(name)
   end
   return out
 end
-function ek_leave(servers)
-  for _, server in ipairs(servers) do
-    server.order = 1000000
-    server:setDown()
-  end
+function ek_go(servers)
+  for _, server in ipairs(servers) do server.order = 1000000 end
 end
 function ek_remove(name)
   ek_made[name] = nil
-  ek_leave(ek_named(name))
-end
-function ek_group(name)
-  return name:match("/(.*)$") or ""
+  ek_go(ek_named(name))
 end
 function ek_put(name, same, mark, make)
   local old = ek_named(name)
   if #old == 1 and ek_made[name] == mark then return end
-  local up, others = false, false
+  local up = false
   for _, server in ipairs(old) do up = up or server.upStatus end
-  for _, server in ipairs(getServers()) do
-    local other = server:getName()
-    if other ~= name and ek_group(other) == ek_group(name) and server:isUp() then others = true end
-  end
   local fresh = make()
-  if (same and up) or not others then fresh:setAuto(true) end
-  ek_leave(old)
+  if same and up then fresh:setAuto(true) else ek_fresh[name] = true end
+  ek_go(old)
   ek_made[name] = mark
+end
+function ek_hope(pools)
+  local stays, goes = {}, false
+  for _, server in ipairs(getServers()) do
+    if server.order == 1000000 then goes = true else stays[server:getName()] = server end
+  end
+  for _, names in ipairs(pools) do
+    local up, fresh, all = false, {}, {}
+    for _, name in ipairs(names) do
+      local server = stays[name]
+      if server ~= nil then
+        up = up or server:isUp()
+        all[#all + 1] = server
+        if ek_fresh[name] then fresh[#fresh + 1] = server end
+      end
+    end
+    if not up then
+      for _, server in ipairs(#fresh > 0 and fresh or all) do server:setAuto(true) end
+    end
+  end
+  return goes and "somebody goes" or "nobody goes"
+end
+function ek_part(pools)
+  ek_hope(pools)
+  for _, server in ipairs(getServers()) do
+    if server.order == 1000000 then server:setDown() end
+  end
 end
 function ek_sweep(any)
   local left = 0

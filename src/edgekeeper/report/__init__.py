@@ -1,0 +1,1 @@
+"""From logs and recordings to who was hurt, for how long, and by what."""

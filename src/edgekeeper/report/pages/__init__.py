@@ -1,0 +1,1 @@
+"""Pages of a report: for a terminal, a change ticket, a browser, a program. Pure: a ``Report`` goes in, text comes out."""

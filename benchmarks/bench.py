@@ -24,6 +24,7 @@ import expose_cluster  # noqa: E402 - as above
 import kube_list  # noqa: E402 - as above
 import lb  # noqa: E402 - as above
 import probe  # noqa: E402 - as above
+import report  # noqa: E402 - as above
 import vip_probe  # noqa: E402 - as above
 import watch  # noqa: E402 - as above
 
@@ -113,7 +114,7 @@ def main() -> int:
     rows += lb.rows()
     rows += vip_probe.rows()
     rows += watch.rows()
-    rows += probe.rows() + bounds.rows()
+    rows += probe.rows() + bounds.rows() + report.rows()
     rows += kube_list.rows() + expose.rows() + expose_cluster.rows()
     lines = ["| what | measured | limit | |", "| --- | --- | --- | --- |"]
     lines += [f"| {what} | {measured} | {limit} | {'reached' if well else '**not reached**'} |" for what, measured, limit, well in rows]

@@ -199,3 +199,13 @@ def test_ctrl_c_gives_the_summary(member: int) -> None:
     assert running.returncode == 0, err
     assert "no failure seen in" in out
     assert "Traceback" not in err
+
+
+def test_an_end_does_not_wait_for_a_long_timeout() -> None:
+    with socket.create_server(("127.0.0.1", 0), backlog=64) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}/"
+        argv = [sys.executable, "-m", "edgekeeper", "probe", url, "--timeout", "50s", "--every", "100ms", "--duration", "300ms", "-o", "json"]
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=20, check=False)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["targets"][0]["verdict"] == "nothing asked"
+    assert "Traceback" not in done.stderr

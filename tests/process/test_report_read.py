@@ -258,6 +258,29 @@ def test_an_interrupted_reading_leaves_nobody_behind(tmp_path, monkeypatch, made
     assert multiprocessing.active_children() == []
 
 
+@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL])
+def test_a_reading_that_is_ended_from_outside_leaves_nobody_behind(tmp_path, made, end):
+    for name in ("a.log", "b.log"):
+        (tmp_path / name).write_bytes(made[0])
+    code = f"""
+from pathlib import Path
+import os, time
+from edgekeeper.report.ingest import workers
+from edgekeeper.report.ingest.part import Part
+from edgekeeper.report.rules import Rules
+def read_part(*_):
+    print(os.getpid(), flush=True)
+    time.sleep(60)
+workers.read_part = read_part
+list(workers.spread([Part("{tmp_path}/a.log", "a"), Part("{tmp_path}/b.log", "b")], Rules(), 2))
+"""
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as process:
+        workers_of_it = [int(process.stdout.readline()) for _ in range(2)]
+        process.send_signal(end)
+        assert process.stdout.read() == b""  # ends when the last one has closed it
+    assert len(set(workers_of_it)) == 2
+
+
 def interrupt(*_):
     raise KeyboardInterrupt
 
@@ -288,3 +311,24 @@ def test_a_file_named_twice_is_read_once(tmp_path, made):
     (tmp_path / "access.log").write_bytes(made[0])
     (tmp_path / "link").symlink_to("access.log")
     assert counts(read([Input(str(tmp_path / "access.log")), Input(str(tmp_path / "link"))], RULES, jobs=1)) == made[1]
+
+
+def test_a_copy_that_is_read_beside_its_log_is_said(tmp_path, made):
+    (tmp_path / "access.log").write_bytes(made[0])
+    (tmp_path / "access.log.1").write_bytes(made[0])
+    (tmp_path / "copy.log.gz").write_bytes(gzip.compress(made[0]))
+    once = read([Input(str(tmp_path / "access.log"))], RULES, jobs=1)
+    assert once.sources["access.log"].warnings == []
+    book = read([Input(str(tmp_path / name)) for name in ("access.log", "access.log.1", "copy.log.gz")], RULES, jobs=1)
+    for name, copy in (("access.log", "access.log.1"), ("copy.log", "copy.log.gz")):
+        assert f"{copy} begins with the same line as {tmp_path}/access.log: what is in both is counted twice" in " ".join(book.sources[name].warnings)
+
+
+def test_a_document_that_ends_too_early_is_said(tmp_path):
+    event = {"kind": "Event", "involvedObject": {"kind": "Pod", "namespace": "a", "name": "b"}, "reason": "Killing", "lastTimestamp": "2026-09-07T04:50:00Z"}
+    text = json.dumps({"kind": "List", "items": [{**event, "metadata": {"uid": str(n)}} for n in range(3)]}, indent=2)
+    for end, kept, skipped in ((None, 3, 0), (-40, 2, 1)):
+        (tmp_path / "events.json").write_text(text[:end])
+        book = read([Input(str(tmp_path / "events.json"))], RULES, jobs=1)
+        assert len(book.marks) == kept
+        assert book.sources["events.json"].skipped[kinds.TRUNCATED] == skipped

@@ -97,6 +97,7 @@ def report(
     if query and not loki:
         msg = "--query says which streams of a Loki; say --loki URL too"
         raise UsageError(msg)
+    work.check(asked, html)
     book = work.gather(asked, said, progress if is_terminal_here() else None)
     progress_done()
     if cells_out is not None:

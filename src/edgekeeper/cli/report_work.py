@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import UTC, datetime, time, timedelta, tzinfo
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from edgekeeper.errors import UsageError
 from edgekeeper.host.files import read_text, write_text
+from edgekeeper.model.text import printable
 from edgekeeper.model.time import parse_duration
 from edgekeeper.report.document import Report, Window
 
@@ -85,6 +86,19 @@ def _ask_loki(asked: Asked, store: Store, rules: Rules, book: Book, progress: Ca
         book.merge(loki.counted(at, query, window, rules, name=name, baseline=baseline, zone=asked.zone, progress=progress))
 
 
+def check(asked: Asked, html: Path | None) -> None:
+    """Refuse, before gigabytes are read, what could not be done after it: UsageError for options that cannot be meant."""
+    window = _window("--window", asked.window, asked.zone) if asked.window else None
+    baseline = _window("--baseline", asked.baseline, asked.zone) if asked.baseline else None
+    if window is not None and baseline is not None and baseline.begin < window.end and window.begin < baseline.end:
+        msg = "--baseline overlaps --window: what is compared with itself does not differ; name a quiet time"
+        raise UsageError(msg)
+    if asked.against is not None:
+        _former(asked.against)
+    if html is not None:
+        _page_may_be(html)
+
+
 def _inputs(asked: Asked, said: ReportOf) -> list[Input]:
     from edgekeeper.report.ingest.files import expand
     from edgekeeper.report.ingest.read import Input
@@ -146,6 +160,7 @@ def judge(book: Book, asked: Asked, said: ReportOf) -> Report:
         groups=(*said.classes, *(text.partition("=")[0] for text in asked.classes)),
         periodic={name: c.per_minute for name, several in said.classes.items() for c in several if c.per_minute is not None},
     )
+    _known_machines(book, asked)
     wanted = Wanted(
         window=_window("--window", asked.window, asked.zone) if asked.window else None,
         baseline=_window("--baseline", asked.baseline, asked.zone) if asked.baseline else None,
@@ -157,11 +172,27 @@ def judge(book: Book, asked: Asked, said: ReportOf) -> Report:
     return make(book, settings, wanted)
 
 
+def _known_machines(book: Book, asked: Asked) -> None:
+    """UsageError for a machine of the command line that wrote nothing of what was read: a clock that is not corrected would not be noticed."""
+    from edgekeeper.report.make import reference_of
+
+    nodes = {source.node or name for name, source in book.sources.items()} | {mark.node for mark in book.marks if mark.node}
+    named = [("--clock", text.partition("=")[0]) for text in asked.clocks] + [("--reference", asked.reference)] * bool(asked.reference)
+    for option, node in named:
+        if node not in nodes:
+            some = ", ".join(sorted(printable(name, 60) for name in nodes)[:8]) or "none"
+            msg = f"{option}: nothing that was read is of {node[:60]!a}; machines and sources are: {some}"
+            raise UsageError(msg)
+        if option == "--clock" and node == (asked.reference or reference_of(book)):
+            msg = f"--clock {node[:60]!a}: that is the clock which the report goes by; say by --reference which machine's it shall be, and correct the others"
+            raise UsageError(msg)
+
+
 def _clocks(asked: Asked, said: ReportOf) -> dict[str, float]:
     known = {source.node: _shift(f"clock of {source.node}", source.clock) for source in said.sources if source.node is not None and source.clock is not None}
     for text in asked.clocks:
         node, sign, shift = text.partition("=")
-        if not sign or not node:
+        if not sign or not node or (shift[:1] in "+-" and shift[1:2] in "+-"):
             msg = f"--clock {text[:80]!a}: write NODE=183s, or NODE=-2s"
             raise UsageError(msg)
         known[node] = _shift(f"--clock {text[:80]!a}", shift)
@@ -181,7 +212,7 @@ def _former(path: Path) -> Mapping[str, Any]:
 
     try:
         found = json.loads(read_text(path, _FORMER))
-    except ValueError as err:
+    except (ValueError, RecursionError) as err:
         msg = f"{path} is not a report: {err}; write one with -o json"
         raise UsageError(msg) from None
     if not isinstance(found, dict) or found.get("schema") != 1 or not isinstance(found.get("outages"), list):
@@ -203,7 +234,7 @@ def _window(option: str, text: str, zone: str) -> Window:
             end = begin + timedelta(seconds=parse_duration(length))
         else:
             begin = _time(begin_text, zone)
-            end = _time(end_text if len(end_text) > 9 else f"{begin.date().isoformat()}T{end_text}", zone)
+            end = _end(begin, end_text, zone)
     except ValueError as err:
         msg = f"{option} {text[:80]!a}: {err}; write 2026-09-07T04:48Z..2026-09-07T05:12Z, 2026-09-07T04:48Z..05:12Z or 2026-09-07T04:48Z+24m"
         raise UsageError(msg) from None
@@ -211,6 +242,16 @@ def _window(option: str, text: str, zone: str) -> Window:
         msg = f"{option} {text[:80]!a} ends before it begins"
         raise UsageError(msg)
     return Window(begin.timestamp(), end.timestamp(), "as asked")
+
+
+def _end(begin: datetime, text: str, zone: str) -> datetime:
+    """A moment, or a time of day: in the zone of the begin where it names none, and of the next day where it would be before the begin."""
+    if "-" in text[:5]:
+        return _time(text, zone)
+    of_day = time.fromisoformat(text.strip())
+    day = begin.astimezone(of_day.tzinfo) if of_day.tzinfo is not None else begin
+    end = datetime.combine(day.date(), of_day, of_day.tzinfo or begin.tzinfo)
+    return end if end > begin else end + timedelta(days=1)
 
 
 def _time(text: str, zone: str) -> datetime:
@@ -240,12 +281,19 @@ def write_page(made: Report, path: Path) -> str:
     """Write the HTML page; says so in a sentence. UsageError where something else is in its place, which is left alone."""
     from edgekeeper.report.pages.html import render
 
-    if path.exists() and not _is_page(path):
-        msg = f"{path} exists and is no page; it is left as it is, name another file"
-        raise UsageError(msg)
+    _page_may_be(path)
     text = render(made)
     write_text(path, text, mode=0o644)
     return f"{path}: the page was written, {len(text.encode()) / 1024:.0f} KiB, nothing else is needed to read it"
+
+
+def _page_may_be(path: Path) -> None:
+    if path.exists() and not _is_page(path):
+        msg = f"{path} exists and is no page; it is left as it is, name another file"
+        raise UsageError(msg)
+    if not path.parent.is_dir():
+        msg = f"{path}: there is no folder {path.parent}; make it, or name another file"
+        raise UsageError(msg)
 
 
 def _is_page(path: Path) -> bool:

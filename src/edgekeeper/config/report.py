@@ -63,7 +63,7 @@ class ReportOf(Section):
     )
     slo: float = Field(0.999, gt=0, lt=1, description="Share of requests, and of time, that is to be good.")
     slo_period: Duration = Field(28 * 86400.0, ge=86400, description="Over which time.")
-    reference: Node | None = Field(None, description="The machine whose clock the report goes by; that of the first access log when not said.")
+    reference: Node | None = Field(None, description="The machine whose clock the report goes by; that of the access log with the most lines when not said.")
     sources: Items[SourceOf] = Field((), description="What single logs do not say of themselves; the first that matches counts.")
     gaps: Items[GapOf] = Field((), description="Named pairs of events.")
     feeds: dict[Annotated[str, Field(min_length=1, max_length=256)], Annotated[str, Field(pattern=r"^[a-z0-9.-]+/[a-z0-9.-]+$")]] = Field(

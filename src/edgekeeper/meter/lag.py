@@ -25,9 +25,11 @@ class Lag:
     def __init__(self, timeout_s: float) -> None:
         self._timeout_s = timeout_s
         self._seen: deque[tuple[float, float]] = deque()
+        self._latest_s = 0.0
 
     def seen(self, now: float, late_s: float) -> None:
         """The loop was late by so much just now."""
+        self._latest_s = late_s
         while self._seen and self._seen[0][0] < now - self._timeout_s - 2 * HELD_S:
             self._seen.popleft()
         if late_s > _LEAST_S:
@@ -36,6 +38,10 @@ class Lag:
     def most(self, since: float) -> float:
         """The most that it was late by since a moment that is not longer ago than a question can be."""
         return max((late for at, late in self._seen if at >= since), default=0.0)
+
+    def refuses(self, turns: int) -> bool:
+        """Whether a question that is asked now would not count if it timed out: asking it only holds up those that are under way."""
+        return turns * self._latest_s > self._timeout_s / 2
 
     def void(self, sample: Sample, turns: int, *, timed_out: bool) -> bool:
         """Whether nothing can be said of this sample, because this process was held up.

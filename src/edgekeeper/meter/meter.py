@@ -25,6 +25,8 @@ from edgekeeper.probe.target import Target
 from edgekeeper.probe.wire import from_here, tls_context
 
 JITTER = 0.1
+END_S = 2.0
+"""Seconds that an end waits for answers: of a question that takes longer nothing is said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +79,7 @@ class Meter:
         return f"{self.void} questions are not counted and {self.missed} were not asked ({self.why or 'this process was held up'}): nothing is said of those moments"
 
     async def run(self) -> None:
-        """Ask until the count or the duration is over; when cancelled, answers under way are still waited for."""
+        """Ask until the count or the duration is over. Then, or when cancelled, answers under way are waited for, though not for ever."""
         started = time.monotonic()
         under_way: set[asyncio.Task[None]] = set()
         # Spread over the period, a second at most: a hundred targets that are asked in the same instant would make each other late.
@@ -91,7 +93,10 @@ class Meter:
                 loop.cancel()
             await asyncio.gather(*loops, return_exceptions=True)
             if under_way:
-                await asyncio.wait(under_way, timeout=self._pace.timeout_s + 0.5)
+                _, late = await asyncio.wait(under_way, timeout=min(self._pace.timeout_s, END_S) + 0.5)
+                for task in late:
+                    task.cancel()
+                await asyncio.gather(*late, return_exceptions=True)
             lag.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await lag
@@ -108,7 +113,11 @@ class Meter:
                 return
             if (wait := due - time.monotonic()) > 0:
                 await asyncio.sleep(wait)
-            waiting[number] = now = time.monotonic()
+            now = time.monotonic()
+            if self._lag.refuses(asker.turns):
+                self.missed, number = self.missed + 1, number + 1
+                continue
+            waiting[number] = now
             self.late.add(max(0.0, now - due))
             task = asyncio.create_task(self._one(asker, number, waiting))
             under_way.add(task)

@@ -29,6 +29,8 @@ from edgekeeper.runtime import Ground, accepted, cancelled, watched
 
 MEASURE_S = 1.0
 RECORDS = "questions.jsonl"
+HELD_UP_SHARE = 0.05
+"""Of the questions since the last look: more that do not count are worth an alarm."""
 HELD_UP_S = 30.0
 """So long an alarm about questions that do not count stays after the last of them."""
 
@@ -59,7 +61,7 @@ class MeterRole:
         self._targets = targets
         self._recording: Recording | None = None
         self._meter: Meter | None = None
-        self._held_up = (0, 0.0)
+        self._held_up = (0, 0, 0.0)
 
     # what the runtime calls ---------------------------------------------------------------
 
@@ -168,7 +170,10 @@ class MeterRole:
         gauges = report.Gauges(self._ground.metrics)
         while True:
             now = time.monotonic()
-            for key, running in self.kept.running.items():
+            kept = self.kept
+            for key, running in kept.running.items():
+                if kept is not self.kept:
+                    break  # another section came meanwhile
                 current = running.current()
                 if current is not None and now - current.first_bad >= self._wanted.alarm:
                     error = (running.last_bad.error or "") if running.last_bad is not None else ""
@@ -180,12 +185,13 @@ class MeterRole:
             await asyncio.sleep(MEASURE_S)
 
     def _look_at_itself(self, now: float) -> None:
-        """An alarm while questions do not count because of this process, and for a while after."""
+        """An alarm while many questions do not count because of this process, and for a while after; every machine is late now and then."""
         if self._meter is None:
             return
-        lost = self._meter.void + self._meter.missed
-        if lost > self._held_up[0]:
-            self._held_up = (lost, now)
+        (lost_before, asked_before, _), lost, asked = self._held_up, self._meter.void + self._meter.missed, self._meter.late.total
+        newly, share = lost - lost_before, HELD_UP_SHARE * (lost - lost_before + asked - asked_before)
+        if newly > share:
             self.alarms.set("held up", f"{self._meter.why or 'this process was held up'}: questions do not count, or are not asked, while it lasts")
-        elif now - self._held_up[1] > HELD_UP_S:
+        elif now - self._held_up[2] > HELD_UP_S:
             self.alarms.set("held up", None)
+        self._held_up = (lost, asked, now if newly > share else self._held_up[2])

@@ -16,7 +16,7 @@ import time
 from collections import OrderedDict
 from dataclasses import dataclass, field
 
-from edgekeeper.probe.lookup import Address, Place, places
+from edgekeeper.probe.lookup import Place, places
 from edgekeeper.probe.target import Target
 
 NO_NAME = "no such name"
@@ -71,6 +71,7 @@ class Wire:
         """Close it for good, without waiting for the other side."""
         if self.reading is not None:
             self.reading.cancel()
+            self.reading = None  # else the two hold each other, and with TLS a quarter of a megabyte, until the garbage is collected
         self.writer.transport.abort()
         with contextlib.suppress(OSError, ssl.SSLError):
             await self.writer.wait_closed()
@@ -91,32 +92,41 @@ async def open_wire(target: Target, context: ssl.SSLContext | None, steps: Steps
     began = time.monotonic()
     at = await places(target.host, target.port)
     steps.found = True
-    reader, writer = await _connect(at)
+    sock = await _connected(at)
     connected = time.monotonic()
     steps.connect_ms = (connected - began) * 1000
-    if context is not None:
-        try:
-            await writer.start_tls(context, server_hostname=target.sni)
-        except BaseException:
-            writer.transport.abort()
-            raise
-        steps.tls_ms = (time.monotonic() - connected) * 1000
+    try:
+        if context is None:
+            reader, writer = await asyncio.open_connection(sock=sock)
+        else:
+            # Not StreamWriter.start_tls: what that leaves behind stays until the garbage is collected, too.
+            reader, writer = await asyncio.open_connection(sock=sock, ssl=context, server_hostname=target.sni)
+            steps.tls_ms = (time.monotonic() - connected) * 1000
+    except BaseException:
+        sock.close()
+        raise
     return Wire(reader, writer, steps.connect_ms, steps.tls_ms)
 
 
-async def _connect(found: list[Place]) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """The first of these places that takes a connection, one attempt each."""
-    *others, (_, last) = found
-    for _, address in others:
+async def _connected(found: list[Place]) -> socket.socket:
+    """A socket to the first of these places that takes a connection, one attempt each."""
+    *others, last = found
+    for place in others:
         with contextlib.suppress(OSError):
-            return await asyncio.open_connection(*_host_port(address))
-    return await asyncio.open_connection(*_host_port(last))
+            return await _connected_to(place)
+    return await _connected_to(last)
 
 
-def _host_port(address: Address) -> tuple[str, int]:
-    """A socket address in two; a scope stands behind the address (``fe80::1%2``)."""
-    scope = address[3] if len(address) == 4 else 0
-    return f"{address[0].partition('%')[0]}%{scope}" if scope else address[0], address[1]
+async def _connected_to(place: Place) -> socket.socket:
+    family, address = place
+    sock = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        sock.setblocking(False)
+        await asyncio.get_running_loop().sock_connect(sock, address)
+    except BaseException:
+        sock.close()
+        raise
+    return sock
 
 
 def tls_context(target: Target) -> ssl.SSLContext | None:

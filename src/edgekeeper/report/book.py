@@ -67,10 +67,6 @@ class Book:
         for key, samples in other.samples.items():
             self.samples.setdefault(key, []).extend(samples)
 
-    def ordered_marks(self) -> list[Mark]:
-        """Marks that have a time, in the order of their own clocks."""
-        return sorted((m for m in self.marks if m.at is not None), key=lambda m: m.at or 0.0)
-
 
 def _add(mine: Source, other: Source) -> None:
     mine.lines += other.lines

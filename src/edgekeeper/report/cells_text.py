@@ -205,7 +205,7 @@ class Reader:
         if said.lane is not None:
             _put_lane(book.cells.lane(Lane(*said.lane)), said)
         for source, group, address, runs in said.clients:
-            _put_client(book, Person(source, group, address), [Run(*run) for run in runs])
+            book.cells.people.put(Person(source, group, address), [Run(*run) for run in runs])
         book.cells.people.lost += said.lost
         book.marks.extend(Mark(m.at, Kind(m.kind), m.object, m.what, m.source, m.node, m.stamp_s, m.data) for m in said.marks)
         if said.probe is not None:
@@ -256,7 +256,3 @@ def _put_lane(columns: Columns, said: Line) -> None:
         columns.word(columns.causes, minute, text, count)
     for minute, text, count in said.ended:
         columns.word(columns.ended, minute, text, count)
-
-
-def _put_client(book: Book, who: Person, runs: list[Run]) -> None:
-    book.cells.people.put(who, runs)

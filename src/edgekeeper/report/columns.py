@@ -21,9 +21,9 @@ LATEST = 2.0**32 - 1
 NANO = 1e9
 _WORDS = 64
 """Causes of a lane that are told apart; more are ``(other)``: a cause may come from a log."""
-FULL = 16384
+FULL = 8192
 """Good answers of a lane after which they make a block."""
-_SMALL = 4096
+_SMALL = 1024
 """Blocks up to this many are put together."""
 _DENSE = 3
 """Answers a second from which on a block is made into seconds."""

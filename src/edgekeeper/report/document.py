@@ -6,6 +6,8 @@ know nothing of what was measured.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -129,6 +131,11 @@ class Hurt:
     latest: float | None = None
     impaired_s: int | None = None
     longest: Span | None = None
+
+
+def longest(outages: Iterable[Hurt]) -> Hurt | None:
+    """The one that lasted longest for certain; of several, the one that may have lasted longest. One without an end does not win by that."""
+    return max(outages, key=lambda hurt: (hurt.span.min_s, hurt.span.max_s if math.isfinite(hurt.span.max_s) else 0.0), default=None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,6 @@ NANO = 1_000_000_000
 _SELECTOR = re.compile(r'\s*\{(?:[^"`{}]|"(?:[^"\\]|\\.)*"|`[^`]*`)*\}')
 _ADDRESS = r'`{{ regexReplaceAll "^\\[?([^]]*?)\\]?(:[0-9]+)?$" .ek_client "${1}" }}`'
 """Of ``ClientAddr``, which has a port: the address alone. One of IPv6 stands in brackets."""
-_ONE_ADDRESS = re.compile(r"^\[?([^]]*?)\]?(:[0-9]+)?$")
 
 
 def selector(text: str) -> str:

@@ -22,13 +22,13 @@ AROUND_S = 600.0
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """A named pair of events: from a mark that ``start`` finds to the next that ``end`` finds, with the same ``key``.
+    """A named pair of events: from a mark that ``begin`` finds to the next that ``end`` finds, with the same ``key``.
 
     The patterns are regular expressions (RE2) over "KIND OBJECT WHAT" of a mark; ``key`` is a group's name in both, or "" for none.
     """
 
     name: str
-    start: str
+    begin: str
     end: str
     key: str = ""
 

@@ -8,11 +8,12 @@ from typing import Final
 
 from edgekeeper.measure.outages import blind_s
 from edgekeeper.measure.share import clopper_pearson
-from edgekeeper.report.document import Hurt
-from edgekeeper.report.figures.counts import total
+from edgekeeper.report.document import Hurt, longest
+from edgekeeper.report.figures.counts import share, total
 from edgekeeper.report.figures.say import clock, lasted, many, seconds, some
 from edgekeeper.report.figures.traffic import Count, count
 from edgekeeper.report.kinds import TORN_COMPRESSION
+from edgekeeper.report.pages.when import iso
 from edgekeeper.report.study import Study
 
 SKIPPED_MOST: Final = 0.01
@@ -53,8 +54,8 @@ def _reach(study: Study) -> str:
     ends = [source.last + study.shift(source.name) for source in sources if source.last is not None]
     if not begins or not ends:
         return "only events were read"
-    begin, end = (f"{day(at)} {clock(at)}" for at in (min(begins), max(ends)))
-    return f"those that were read are from {begin} to {end} UTC"
+    begin, end = ((iso(at) or "?")[:16] for at in (min(begins), max(ends)))
+    return f"those that were read are from {begin}Z to {end}Z"
 
 
 def _torn(study: Study) -> str:
@@ -64,10 +65,10 @@ def _torn(study: Study) -> str:
 
 
 def _hurt(study: Study, seen: Count) -> str:
-    worst = max(study.outages, key=lambda h: (h.span.min_s, h.span.max_s if math.isfinite(h.span.max_s) else 0.0))
+    worst = longest(study.outages) or study.outages[0]
     vague = max((h for h in study.outages if math.isfinite(h.span.max_s)), key=lambda h: h.span.max_s, default=worst)
     routes = {h.router for h in study.outages}
-    said = f"{_name(worst)} was {'down' if worst.full else 'impaired'} for {lasted(worst.span)} from {clock(worst.first_bad)} UTC"
+    said = f"{_name(worst)} was {'down' if worst.full else 'impaired'} for {lasted(worst.span)} from {(iso(worst.first_bad) or '?')[:10]} {clock(worst.first_bad)} UTC"
     if len(study.outages) > 1:
         on = f" on {len(routes)} routes" if len(routes) > 1 else ""
         said += f", the longest of {len(study.outages)} outages{on}"
@@ -83,7 +84,7 @@ def _hurt(study: Study, seen: Count) -> str:
 
 
 def _failed(seen: Count) -> str:
-    return f"{seen.bad:,} of {many(seen.asked, 'request')} failed ({100 * seen.bad / seen.asked:.1f} %)"
+    return f"{seen.bad:,} of {many(seen.asked, 'request')} failed ({share(seen.bad, seen.asked)})"
 
 
 def _name(hurt: Hurt) -> str:
@@ -96,7 +97,9 @@ def _unhurt(study: Study, seen: Count, probed: int) -> str:
     if seen.asked:
         high = clopper_pearson(seen.bad, seen.asked)[1]
         parts.append(
-            f"{seen.bad:,} of {many(seen.asked, 'request')} failed (below {100 * high:.2g} % at 95 %)" if not seen.bad else f"{_failed(seen)}, none in a row"
+            f"{seen.bad:,} of {many(seen.asked, 'request')} failed (below {100 * high:.2g} % at 95 %)"
+            if not seen.bad
+            else f"{_failed(seen)}, never for long enough to be an outage"
         )
     if probed:
         parts.append(f"all of {many(probed, 'probe')} were answered" if not _failures(study) else f"{_failures(study):,} of {many(probed, 'probe')} failed")

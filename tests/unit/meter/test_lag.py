@@ -32,6 +32,14 @@ def test_lateness_before_the_question_is_no_excuse() -> None:
     assert not seen((9.9, 5.0)).void(lost(10, 1.0), 6, timed_out=True)
 
 
+def test_a_meter_that_is_late_asks_less_until_it_is_not() -> None:
+    """Else it never catches up: each question that is asked in vain makes the next ones late."""
+    lag = seen((10.0, 0.1))
+    assert (lag.refuses(6), lag.refuses(2)) == (True, False)
+    lag.seen(10.1, 0.001)
+    assert not lag.refuses(6)
+
+
 def test_a_refusal_counts_however_late_the_machine_is() -> None:
     assert not seen((10.1, 0.4)).void(lost(10, 0.2), 6, timed_out=False)
 

@@ -38,6 +38,13 @@ def test_one_that_is_down_makes_the_verdict_bad_and_the_role_no_less_ready() -> 
     assert json.loads(json.dumps(found.details, allow_nan=False)) == found.details
 
 
+def test_a_verdict_names_a_few_of_many_that_are_down() -> None:
+    keys = tuple((f"tcp://192.0.2.1:{port}", "fresh") for port in range(1, 101))
+    found = status(fed(*(sample(key, 0, "refused") for key in keys), keys=keys), {}, 1.0)
+    assert found.verdict.why.count("does not answer") == 5
+    assert found.verdict.why.endswith("and 95 more")
+
+
 def test_before_the_first_answer_nothing_is_known() -> None:
     found = status(fed(), {}, 0.0)
     assert [one["state"] for one in found.details["targets"]] == ["unknown", "unknown"]

@@ -12,8 +12,9 @@ from edgekeeper.model.sample import Sample
 from edgekeeper.model.time import Span
 from edgekeeper.report.causes import caused
 from edgekeeper.report.cells import Lane
+from edgekeeper.report.document import Window
 from edgekeeper.report.figures.drains import drains
-from edgekeeper.report.kinds import TRUNCATED, Kind, Request
+from edgekeeper.report.kinds import TORN_COMPRESSION, TRUNCATED, Kind, Request
 from edgekeeper.report.rules import Verdict
 from edgekeeper.report.study import Study
 from edgekeeper.report.verdict import judge
@@ -34,7 +35,7 @@ def test_who_how_long_and_by_what() -> None:
     sentence, can = judge(made)
     assert can
     assert sentence == (
-        "gitea@docker (lan) was down for 56 s to 58 s from 04:41:55 UTC, the longest of 2 outages on 2 routes; "
+        "gitea@docker (lan) was down for 56 s to 58 s from 2026-09-07 04:41:55 UTC, the longest of 2 outages on 2 routes; "
         "cause: drain of n1 (gitea-0 moved); 56 of 1,496 requests failed (3.7 %)."
     )
     assert made.outages[1].cause == "drain of n1"
@@ -135,3 +136,29 @@ def test_clocks_that_may_be_wrong_widen_what_overlaps() -> None:
     assert caused(made)[0].cause == ""
     skewed(made, "haproxy", -5.0, 5.0, 0.0)
     assert caused(made)[0].cause == "server cp/cp-1 down"  # 40 s less half a minute, and both may be wrong by 5 s
+
+
+def test_a_window_beside_what_was_read_says_where_that_is() -> None:
+    made = busy()
+    made.window = Window(T0 + 86400, T0 + 90000)
+    made.book.sources["access"].first, made.book.sources["access"].last = T0, T0 + 1439
+    assert judge(made) == (
+        "Cannot judge: no request and no probe lies in the window; those that were read are from 2026-09-07T04:40Z to 2026-09-07T05:03Z.",
+        False,
+    )
+
+
+def test_clients_that_gave_up_are_no_good_answers() -> None:
+    made = busy()
+    for t in range(15):
+        request = Request(T0 + t + 0.5, 30.0, 499, "gitea@docker")
+        made.book.cells.add(Lane("access", "gitea@docker", "lan"), request, Verdict.GONE)
+    assert "but 15 of them were given up by their clients before an answer came (499)" in judge(made)[0]
+
+
+def test_a_damaged_file_is_named_as_nobody_knows_how_much_is_missing() -> None:
+    made = busy()
+    made.book.sources["access"].skipped = Counter({TORN_COMPRESSION: 1})
+    assert judge(made)[0].endswith("; what lies behind a damage in access was not read.")
+    made.outages = (hurt("gitea@docker", 100, 185),)
+    assert judge(made)[0].endswith("; what lies behind a damage in access was not read.")

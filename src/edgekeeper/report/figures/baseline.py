@@ -79,13 +79,14 @@ def f2(study: Study) -> Figure:
         rows.append((became.bad - usual, router, was.bad, asked(was), became.bad, asked(became), low, high))
     rows.sort(key=lambda row: (-row[0], row[1]))
     table = tuple(
-        (router_name(r), f"{b} of {bn}", _bound(b, bn), f"{w} of {wn}", f"{extra:.0f} ({low:.0f} to {high:.0f})") for extra, r, b, bn, w, wn, low, high in rows
+        (router_name(r), f"{b} of {bn}", _bound(b, bn), f"{w} of {wn}", f"{max(0.0, extra):.0f} ({low:.0f} to {high:.0f})")
+        for extra, r, b, bn, w, wn, low, high in rows
     )
     return Figure(
         "F2",
         "The quiet time before",
-        f"{before.bad} of {n:,} requests went badly from {clock(window.begin)} to {clock(window.end)} ({_bound(before.bad, n)}); "
-        f"{known:.0f} of the window's {now.bad} are beyond that",
+        f"{before.bad:,} of {n:,} requests went badly from {clock(window.begin)} to {clock(window.end)} ({_bound(before.bad, n)}); "
+        + (f"{max(0.0, known):.0f} of the window's {now.bad:,} are beyond that" if now.bad else "in the window none did"),
         table=Table(("route", "bad before", "so at 95 %", "bad in the window", "of them the window's own"), table) if table else None,
         notes=tuple(([said] if said else []) + _shorter(study, window)),
         data={

@@ -72,13 +72,15 @@ def f7(study: Study) -> Figure:
     parts = []
     if found:
         total = sum(s.again_s for s in found)
+        together = " if added up (they wait side by side)" if len(found) > 1 else ""
         parts.append(
-            f"{many(len(found), 'pod')} refused {sum(s.refused for s in found)} times, about {seconds(total)} of waiting ({some([s.pod for s in found], 3)})"
+            f"{many(len(found), 'pod')} refused {many(sum(s.refused for s in found), 'time')}, about {seconds(total)} of waiting{together}: "
+            f"{some([s.pod for s in found], 3)}"
         )
     if bypassed:
         of = len({owner_of(pod).same for pod in bypassed})
         workloads = f" of {many(of, 'workload')}" if of < len(bypassed) else ""
-        parts.append(f"{many(len(bypassed), 'pod')}{workloads} deleted instead of evicted, so that no budget was asked")
+        parts.append(f"{many(len(bypassed), 'pod')}{workloads} deleted instead of evicted, past any budget")
     return Figure(
         "F7",
         title,

@@ -50,20 +50,21 @@ def spent(seen: Count, out: Span, *, slo: float, days: float, asked_s: float) ->
     return Spent(burn, requests, Span(out.min_s / budget, out.max_s / budget))
 
 
-def down_minutes(runs: tuple[Run, ...], begin: float, end: float) -> tuple[float, float]:
+def down_minutes(runs: tuple[Run, ...], begin: float, end: float, *, most: bool = False) -> tuple[float, float]:
     """Minutes up and down of one client between two moments on the clock of its runs.
 
-    Runs of several files may overlap: a bad one within a good one counts from its first to its last bad answer.
+    Runs of several files may overlap. A bad one within a good one counts from its first to its last bad answer, or, with ``most``, to the next
+    good run: where its next good answer lies in between is not known.
     """
     good = [run for run in runs if run.ok]
-    downs = united(_within(run.first, _until(run, good), begin, end) for run in runs if not run.ok)
+    downs = united(_within(run.first, _until(run, good, most=most), begin, end) for run in runs if not run.ok)
     ups = united(_within(run.first, run.last, begin, end) for run in good)
     return (length(ups) - length(common(ups, downs))) / 60, length(downs) / 60
 
 
-def _until(bad: Run, good: list[Run]) -> float:
+def _until(bad: Run, good: list[Run], *, most: bool) -> float:
     """When a client that was down was up again: its next good answer, unless it was silent for too long; else its last bad one."""
-    again = min((run.first for run in good if run.last > bad.last), default=bad.last)
+    again = min((run.first for run in good if (run.first >= bad.last if most else run.last > bad.last)), default=bad.last)
     return again if 0 <= again - bad.last <= SILENCE_S else bad.last
 
 
@@ -71,17 +72,34 @@ def _within(first: float, last: float, begin: float, end: float) -> tuple[float,
     return max(first, begin), min(last, end)
 
 
-def user_minutes(study: Study) -> tuple[float, float, int]:
-    """Minutes up and down of all clients in the window, and how many clients were down at all."""
-    up = down = 0.0
+@dataclass(frozen=True, slots=True)
+class Users:
+    """Minutes of all clients up, and down at least and at most; how many clients were down at all."""
+
+    up: float
+    down: float
+    down_most: float
+    hurt: int
+
+    @property
+    def text(self) -> str:
+        """In one part of a sentence."""
+        few, many_ = f"{self.down:.1f}", f"{self.down_most:.1f}"
+        return f"{few if few == many_ else f'{few} to {many_}'} of {self.up + self.down:,.0f} minutes of users were down, for {many(self.hurt, 'client')}"
+
+
+def user_minutes(study: Study) -> Users:
+    """The minutes of all clients in the window."""
+    up = down = down_most = 0.0
     hurt = 0
     begin, end = study.window.begin, study.window.end
     for client in followed(study):
         mine = down_minutes(client.runs, begin, end)
         up += mine[0]
         down += mine[1]
+        down_most += down_minutes(client.runs, begin, end, most=True)[1] if mine[1] or any(not run.ok for run in client.runs) else 0.0
         hurt += any(not run.ok and run.first < end and run.last >= begin for run in client.runs)
-    return up, down, hurt
+    return Users(up, down, down_most, hurt)
 
 
 def budget(study: Study) -> Figure:
@@ -120,9 +138,10 @@ def budget(study: Study) -> Figure:
         "burn": whole.burn,
         "time_min": each[worst].time.min_s,
         "time_max": each[worst].time.max_s if math.isfinite(each[worst].time.max_s) else None,
-        "user_minutes_up": users[0],
-        "user_minutes_down": users[1],
-        "clients_down": users[2],
+        "user_minutes_up": users.up,
+        "user_minutes_down": users.down,
+        "user_minutes_down_most": users.down_most,
+        "clients_down": users.hurt,
         "routes": {r: {"burn": each[r].burn, "requests": each[r].requests, "time_min": each[r].time.min_s, "time_max": each[r].time.max_s} for r in ranked},
     }
     return Figure("SLO", title, _answer(worst, outs[worst], each[worst], whole, users), table=Table(_COLUMNS, tuple(rows)), notes=tuple(notes), data=data)
@@ -136,7 +155,7 @@ def _row(seen: Count, out: Span, share: Spent) -> tuple[str, ...]:
     return (f"{seen.asked:,}", f"{seen.bad:,}", burn, out.text(), percent_span(share.time), _percent(share.requests))
 
 
-def _answer(worst: str, out: Span, share: Spent, whole: Spent, users: tuple[float, float, int]) -> str:
+def _answer(worst: str, out: Span, share: Spent, whole: Spent, users: Users) -> str:
     parts = []
     if out.max_s > 0:
         parts.append(f"{worst} spent {percent_span(share.time)} of its time budget")
@@ -144,9 +163,8 @@ def _answer(worst: str, out: Span, share: Spent, whole: Spent, users: tuple[floa
         parts.append(f"all routes {_percent(whole.requests)} of the request budget")
     if whole.burn is not None:
         parts.append(f"burn rate {whole.burn:.1f}" + (f" (alerts usually page at {PAGE})" if whole.burn >= PAGE else ""))
-    up, lost, hurt = users
-    if up + lost:
-        parts.append(f"{lost:.1f} of {up + lost:.0f} minutes of users were down, for {many(hurt, 'client')}")
+    if users.up + users.down:
+        parts.append(users.text)
     return "; ".join(parts)
 
 

@@ -10,7 +10,8 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from edgekeeper.measure import outages as probed
 from edgekeeper.model.sample import Sample
@@ -55,15 +56,26 @@ class Way:
 
 def ways(study: Study) -> list[Way]:
     """Every target that was probed in the window, on the clock of reference."""
-    return [_way(study, key, samples) for key, samples in sorted(study.samples().items())]
+    known: Any = study.memo.get("ways")
+    if known is None or known[0] is not study.clocks:
+        known = study.memo["ways"] = (study.clocks, [_way(study, key, samples) for key, samples in sorted(study.samples().items())])
+    return list(known[1])
 
 
 def _way(study: Study, key: tuple[str, str, str], samples: Sequence[Sample]) -> Way:
-    ordered = sorted(samples, key=lambda s: (s.sent, s.done))
+    """Questions are counted in the window; an outage that reaches over its edge is bounded by what lies beyond."""
+    shift = study.shift(key[0])
+    everything = [replace(s, ts=s.ts + shift, sent=s.sent + shift, done=s.done + shift) if shift else s for s in study.book.samples[key]]
+    ordered = sorted(everything, key=lambda s: (s.sent, s.done))
     lies = Edges(ordered)
-    found = probed.outages(ordered)
+    found, strict = (_touching(study, probed.outages(ordered, strict=strict)) for strict in (False, True))
     dark = [Dark(lies.begin(o), lies.end(o), lies.sure(o), o.last_bad) for o in found]
-    return Way(*key, probed.summarize(ordered), tuple(dark), found, study.width(key[0]))
+    summary = replace(probed.summarize(samples), lenient=found, strict=strict)
+    return Way(*key, summary, tuple(dark), found, study.width(key[0]))
+
+
+def _touching(study: Study, found: Iterable[probed.Outage]) -> tuple[probed.Outage, ...]:
+    return tuple(o for o in found if o.last_bad >= study.window.begin and o.first_bad <= study.window.end)
 
 
 def united(spans: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:

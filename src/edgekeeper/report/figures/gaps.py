@@ -11,7 +11,7 @@ import re2  # type: ignore[import-untyped]
 from edgekeeper.measure.pairs import Event, Pair, pairs
 from edgekeeper.model.time import Span
 from edgekeeper.report.document import Bar, Figure, Row, Table, Timeline
-from edgekeeper.report.figures.say import clock, many
+from edgekeeper.report.figures.say import clock, lasted, many
 from edgekeeper.report.kinds import Mark
 from edgekeeper.report.study import Gap, Study
 
@@ -37,13 +37,13 @@ def line_of(mark: Mark) -> str:
 
 def find(study: Study, gap: Gap) -> tuple[list[Found], int]:
     """The intervals of one pair in the window, and how many ends had no begin. ValueError says which pattern is no expression."""
-    start, end = _compiled(gap.name, gap.start), _compiled(gap.name, gap.end)
+    begin, end = _compiled(gap.name, gap.begin), _compiled(gap.name, gap.end)
     events: list[Event[Mark]] = []
     for mark in study.marks(around_s=AROUND_S):
         if mark.at is None:
             continue
         text = line_of(mark)
-        for begins, pattern in ((False, end), (True, start)):
+        for begins, pattern in ((False, end), (True, begin)):
             if match := pattern.search(text):
                 events.append(Event(mark.at, _key(match, gap.key), begins, mark))
     found, lonely = pairs(events)
@@ -96,9 +96,9 @@ def f11(study: Study) -> Figure:
         found.extend(several)
         if not several:
             silent.append(f"{gap.name}: no begin was found" + (f", but {many(lonely, 'end')}" if lonely else ""))
-    rows = tuple((f.name, f.key, clock(f.begin.at), clock(f.end.at) if f.end else "not seen", f.span.text(), f.begin.what or f.begin.object) for f in found)
+    rows = tuple((f.name, f.key, clock(f.begin.at), clock(f.end.at) if f.end else "not seen", lasted(f.span), f.begin.what or f.begin.object) for f in found)
     longest = max(found, key=lambda f: (f.span.max_s, f.span.min_s), default=None)
-    answer = f"{many(len(found), 'interval')}; the longest is {_named(longest)}, {longest.span.brief()}" if longest else "none of the named pairs was found"
+    answer = f"{many(len(found), 'interval')}; the longest is {_named(longest)}, {lasted(longest.span)}" if longest else "none of the named pairs was found"
     return Figure(
         "F11",
         title,

@@ -13,9 +13,9 @@ from typing import Any
 
 from edgekeeper.model.time import Span
 from edgekeeper.report.document import Figure, Hurt, Table
-from edgekeeper.report.figures.drains import drain_of
-from edgekeeper.report.figures.say import many, some
-from edgekeeper.report.figures.traffic import down
+from edgekeeper.report.figures.drains import drain_of, reach
+from edgekeeper.report.figures.say import lasted, many, some
+from edgekeeper.report.figures.traffic import hurt_in, of_routes
 from edgekeeper.report.kinds import Kind
 from edgekeeper.report.owners import Owner, feeds, owner_of
 from edgekeeper.report.study import Drain, Study
@@ -105,12 +105,15 @@ def _sure(owner: Owner, places: tuple[int, ...], pods: Mapping[int, list[str]], 
 
 
 def _cost(study: Study, routers: tuple[str, ...], places: tuple[int, ...]) -> Span | None:
-    """Seconds without an answer in the second and later drains that moved it; of several routes that which suffered most."""
+    """Seconds without an answer in the second and later drains that moved it; of several routes that which suffered most.
+
+    None where no route is known, a drain has no time, or nobody asked for the routes in those drains.
+    """
     if not routers or any(study.drains[place].begin is None for place in places[1:]):
         return None
     later = set(places[1:])
-    spans = [down(h for h in study.outages if h.router == router and _place(study, h) in later) for router in routers]
-    return max(spans, key=lambda s: (s.max_s, s.min_s))
+    spans = [(d.evicting or d.begin or 0.0, reach(study.drains, place)) for place in later for d in (study.drains[place],)]
+    return hurt_in(study, routers, (h for h in of_routes(study) if _place(study, h) in later), spans)
 
 
 def _place(study: Study, hurt: Hurt) -> int | None:
@@ -134,7 +137,7 @@ def f6(study: Study) -> Figure:
             str(m.extra),
             m.why,
             ", ".join(m.routers) or "not known",
-            m.cost.text() if m.cost is not None else "not known",
+            _down(m),
         )
         for m in found
     )
@@ -164,8 +167,17 @@ def _answer(found: tuple[Moved, ...]) -> str:
     moves = many(extra, "extra move") if least == extra else f"{least} to {extra} extra moves"
     doubt = f"; of {unsure} only the workload's name is known, so that it may have been another replica" if unsure else ""
     costs = [m.cost for m in found if m.cost is not None]
-    cost = f"; their routes were down for {Span(sum(c.min_s for c in costs), sum(c.max_s for c in costs)).text()} in the later drains" if costs else ""
+    cost = ""
+    if costs:
+        of = "" if len(costs) == len(found) else f" of {len(costs)} of them, which alone can be measured,"
+        cost = f"; the routes{of} were down for {lasted(Span(sum(c.min_s for c in costs), sum(c.max_s for c in costs)))} in the later drains"
     return f"{many(len(found), 'pod or workload', 'pods or workloads')} moved in more than one drain, {moves}{cost}{doubt}"
+
+
+def _down(moved: Moved) -> str:
+    if moved.cost is None:
+        return "not known" if not moved.routers else "not measured: nobody asked"
+    return lasted(moved.cost) if moved.cost.max_s else "no outage seen"
 
 
 def _notes(found: tuple[Moved, ...]) -> tuple[str, ...]:

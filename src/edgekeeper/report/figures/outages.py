@@ -16,8 +16,8 @@ from edgekeeper.measure.islands import Second, Seen, Trouble, added, troubles
 from edgekeeper.model.sample import Sample
 from edgekeeper.model.time import Span
 from edgekeeper.report.cells import Lane
-from edgekeeper.report.document import Figure, Hurt, Table, Window
-from edgekeeper.report.figures.counts import asked, blind_s, group_name, index, router_name, total
+from edgekeeper.report.document import Figure, Hurt, Table, Window, longest
+from edgekeeper.report.figures.counts import around, asked, blind_s, group_name, index, router_name, total
 from edgekeeper.report.figures.say import clock, lasted, many, some
 from edgekeeper.report.kinds import Kind, Mark
 from edgekeeper.report.study import Study
@@ -98,14 +98,16 @@ def _troubles(study: Study, lanes: Sequence[Lane], window: Window) -> list[Troub
 def _seen(study: Study, lanes: Sequence[Lane], window: Window) -> tuple[list[Second], float]:
     """The seconds of a route over all its lanes, and how much stamps may mix their order.
 
-    The error of one clock is common to all that it wrote and lengthens nothing; it only counts where several clocks wrote.
+    The error of one clock is common to all that it wrote and lengthens nothing; it only counts where several clocks wrote, or the one was set
+    or drifted meanwhile.
     """
     clocks = {study.node_of(lane.source) for lane in lanes}
+    apart = len(clocks) > 1 or any(known.moved for node in clocks if (known := study.clocks.get(node)) is not None)
     sources, slack = [], 0.0
     for lane in lanes:
         known = study.book.sources.get(lane.source)
         stamp = known.stamp_s if known is not None else 0.0
-        width = study.width(lane.source) if len(clocks) > 1 else 0.0
+        width = study.width(lane.source) if apart else 0.0
         sources.append(Seen(study.cells([lane], window), width, width + stamp))
         slack = max(slack, 2 * (2 * width + stamp))
     return added(sources), slack
@@ -113,7 +115,7 @@ def _seen(study: Study, lanes: Sequence[Lane], window: Window) -> tuple[list[Sec
 
 def _hurt(study: Study, router: str, lanes: Sequence[Lane], trouble: Trouble) -> Hurt:
     whole = trouble.whole
-    inside = Window(math.floor(whole.first_bad), math.floor(whole.last_bad) + 1.0)
+    inside = around(whole.first_bad, whole.last_bad)
     hurt = [lane for lane in lanes if total(study, [lane], inside).bad] or list(lanes)
     width = max(study.width(lane.source) for lane in hurt)
     return Hurt(
@@ -201,7 +203,6 @@ def _told(study: Study) -> list[Hurt]:
         if mark.at is None or (mark.source, mark.object) in own or not study.window.begin <= mark.at <= study.window.end:
             continue
         span = _span(mark)
-        bad = mark.data.get("bad")
         found.append(
             Hurt(
                 mark.object,
@@ -209,11 +210,22 @@ def _told(study: Study) -> list[Hurt]:
                 span,
                 mark.at,
                 mark.at + span.min_s,
-                int(bad) if isinstance(bad, int | float) and math.isfinite(bad) else 0,
+                _whole(mark, "bad") or 0,
                 source=mark.source,
             )
         )
     return found
+
+
+def _whole(mark: Mark, name: str) -> int | None:
+    """A count that a mark tells; None where it tells of none that is one."""
+    value = mark.data.get(name)
+    return int(value) if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value >= 0 else None
+
+
+def _count(mark: Mark, name: str) -> str:
+    value = _whole(mark, name)
+    return "-" if value is None else f"{value:,}"
 
 
 def f4(study: Study) -> Figure:
@@ -228,16 +240,16 @@ def f4(study: Study) -> Figure:
         "F4",
         "Outages of each route",
         _answer(routes, seen),
-        table=Table(("route", "outages", "down in all", "longest full outage", "impaired", "bad answers"), rows) if rows else None,
+        table=Table(("route", "outages", "lasted in all", "longest full outage", "impaired", "bad answers"), rows) if rows else None,
         notes=tuple(_notes(study, routes, seen, bad)),
         data={"routes_measured": len(seen), "single_errors": max(0, bad - sum(hurt.requests for hurt in routes))},
     )
 
 
 def _answer(routes: Sequence[Hurt], seen: Sequence[str]) -> str:
-    if not routes:
+    worst = longest(routes)
+    if worst is None:
         return f"no outage of any of {many(len(seen), 'route')} was seen"
-    worst = max(routes, key=lambda hurt: (hurt.span.max_s if math.isfinite(hurt.span.max_s) else hurt.span.min_s, hurt.requests))
     hit = len({hurt.router for hurt in routes})
     return (
         f"{many(len(routes), 'outage')} of {hit} of {many(len(seen), 'route')} that were asked; "
@@ -247,13 +259,13 @@ def _answer(routes: Sequence[Hurt], seen: Sequence[str]) -> str:
 
 def _row(router: str, hurts: Sequence[Hurt]) -> tuple[str, ...]:
     """One route: its outages are in the report's own list, one by one."""
-    longest = max((h.longest for h in hurts if h.longest is not None), key=lambda span: (span.min_s, span.max_s), default=None)
+    full = max((h.longest for h in hurts if h.longest is not None), key=lambda span: (span.min_s, span.max_s), default=None)
     impaired = sum(h.impaired_s or 0 for h in hurts if not h.full)
     return (
         router_name(router),
         str(len(hurts)),
         lasted(Span(sum(h.span.min_s for h in hurts), sum(h.span.max_s for h in hurts))),
-        lasted(longest) if longest is not None else "-",
+        lasted(full) if full is not None else "-",
         f"{impaired} s" if impaired else "-",
         str(sum(h.requests for h in hurts)),
     )
@@ -295,9 +307,7 @@ def told(study: Study) -> Figure:
         return Figure("TOLD", "Outages that others measured", "no journal and no drill tells of an outage", measured=False)
     found = [(mark, _span(mark)) for mark in marks]
     worst, span = max(found, key=lambda one: (one[1].max_s if math.isfinite(one[1].max_s) else one[1].min_s, one[1].min_s))
-    rows = tuple(
-        (mark.object, lasted(span), str(mark.data.get("bad") or "-"), str(mark.data.get("asked") or "-"), clock(mark.at), mark.source) for mark, span in found
-    )
+    rows = tuple((mark.object, lasted(span), _count(mark, "bad"), _count(mark, "asked"), clock(mark.at), mark.source) for mark, span in found)
     return Figure(
         "TOLD",
         "Outages that others measured",

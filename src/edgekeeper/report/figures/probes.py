@@ -37,7 +37,7 @@ def smoke(study: Study) -> Figure:
         "How long probes waited",
         f"{fails:,} of {n:,} questions to {many(len(samples), 'target')} failed ({share(fails, n)})",
         table=Table(("probe", "asked", "failed", "half within", "95 % within", "slowest good one"), tuple(rows)),
-        notes=(f"One slot of the chart is {slot_s:g} s.",) + ((f"Drawn are the {MOST_TARGETS} of which most failed.",) if len(ranked) > MOST_TARGETS else ()),
+        notes=(f"One slot of the chart is {slot_s:.3g} s.",) + ((f"Drawn are the {MOST_TARGETS} of which most failed.",) if len(ranked) > MOST_TARGETS else ()),
         smoke=tuple(Smoke(f"{key[1]} ({key[2]}) from {key[0]}", slots(asked, study.window.begin, slot_s)) for key, asked in ranked[:MOST_TARGETS]),
         data={"asked": n, "failed": fails},
     )

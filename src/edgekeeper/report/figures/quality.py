@@ -49,14 +49,13 @@ def latency(study: Study) -> Figure:
     return Figure(
         "LAT",
         "How long answers took",
-        f"95 of 100 good answers came within {_most(quantile(whole, 0.95))}; in the quiet time before, within {_most(quantile(usual, 0.95))}",
+        f"95 of 100 good answers came within {_most(quantile(whole, 0.95))}"
+        + (f"; in the quiet time before, within {_most(quantile(usual, 0.95))}" if sum(usual) else ""),
         table=Table(
             ("route", "good answers", "half within", "before", "95 % within", "before", "99 % within", "before"),
             tuple(_row(router, now, was) for _, router, now, was in rows[:MOST_ROWS]),
         ),
-        notes=(
-            "Times are told as the bounds of the bin that they lie in; each bin ends a third to a half later than the one before. Bad answers are left out.",
-        ),
+        notes=("Times are counted in bins, and told as the bounds of their bin. Counted are good answers, of the whole minutes that the window touches.",),
         data={"window_s": {str(part): quantile(whole, part) for part in _SHARES}, "before_s": {str(part): quantile(usual, part) for part in _SHARES}},
     )
 

@@ -13,7 +13,7 @@ from edgekeeper.model.time import Span
 from edgekeeper.report.document import Figure, Hurt, Table
 from edgekeeper.report.figures.drains import drain_of
 from edgekeeper.report.figures.moves import feeding
-from edgekeeper.report.figures.say import clock, many, seconds
+from edgekeeper.report.figures.say import clock, lasted, many, seconds
 from edgekeeper.report.kinds import Kind, Mark
 from edgekeeper.report.owners import owner_of
 from edgekeeper.report.study import Drain, Study
@@ -91,7 +91,11 @@ def _gone(study: Study) -> list[tuple[str, float, tuple[float, float]]]:
         pod = full.get(mark.object.rpartition("/")[2])
         if pod is not None:
             width = study.width(mark.source)
-            found.setdefault((pod, _drain_place(study, pod, mark.at)), (mark.at, (width, width + mark.stamp_s)))
+            key, told = (pod, _drain_place(study, pod, mark.at)), (mark.at, (width, width + mark.stamp_s))
+            if mark.kind == Kind.EVICTING:
+                found[key] = told  # asked again: the one before was refused
+            else:
+                found.setdefault(key, told)
     return [(pod, *told) for (pod, _), told in found.items()]
 
 
@@ -147,7 +151,7 @@ def recover(study: Study) -> Figure:
             r.drain.node,
             r.pod,
             clock(r.evicted),
-            r.whole.text(),
+            lasted(r.whole),
             ", ".join(f"{p.name} {p.took_s:.0f} s" for p in r.phases if p.took_s >= 0.5),
             " ".join(r.trouble),
         )
@@ -155,7 +159,7 @@ def recover(study: Study) -> Figure:
     )
     first = next((r for r in found if r in split), found[0])
     total = sum(p.took_s for p in first.phases)
-    answer = f"{first.router} took longest, {first.whole.brief()} after {first.pod} was evicted from {first.drain.node}"
+    answer = f"{first.router} took longest, {lasted(first.whole)} after {first.pod} was evicted from {first.drain.node}"
     if first in split:
         answer = f"{first.router}: {first.longest.took_s:.0f} of {total:.0f} s were {first.longest.name}, after {first.pod} was evicted from {first.drain.node}"
     notes = [] if split else ["No Events of the new pods were read (they are kept for an hour only): what was waited for cannot be told."]

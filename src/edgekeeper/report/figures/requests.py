@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 
+from edgekeeper.report.cells import Lane, Total
 from edgekeeper.report.document import Figure, Table
-from edgekeeper.report.figures.counts import asked, router_name, share, statuses, total, words
+from edgekeeper.report.figures.counts import asked, router_name, second_of, share, total, words
 from edgekeeper.report.figures.say import many, some
 from edgekeeper.report.study import Study
-
-MOST_SKIPPED = 0.01
-"""Above this share of lines that could not be read, a report cannot judge."""
 
 
 def f1(study: Study) -> Figure:
@@ -20,15 +19,14 @@ def f1(study: Study) -> Figure:
     if not n:
         return Figure("F1", "Requests that went badly", "no access log tells of a request in the window", measured=False)
     found: list[tuple[int, str, str, int, str]] = []
+    guessed = 0
     for router in study.routers():
         lanes = study.lanes(router=router)
         bad = total(study, lanes, study.window).bad
         if not bad:
             continue
-        seen = statuses(study, lanes, study.window)
-        by_status = Counter({code: hits for code, hits in seen.items() if code in study.settings.bad})
-        if seen[0] and bad > sum(by_status.values()):
-            by_status[0] = bad - sum(by_status.values())  # sessions have no status; those that were cut are what is left
+        by_status, more = bad_statuses(study, lanes)
+        guessed += more
         causes = words(study, lanes, study.window, ended=False)
         why = some([f"{cause} ({hits})" for cause, hits in causes.most_common() if cause], 3) or "-"
         found += [(bad, router, str(code) if code else "cut", hits, why) for code, hits in by_status.most_common()]
@@ -40,24 +38,72 @@ def f1(study: Study) -> Figure:
         "Requests that went badly",
         f"{counts.bad:,} of {n:,} requests went badly ({share(counts.bad, n)})" if counts.bad else f"none of {n:,} requests went badly",
         table=Table(("route", "status", "requests", "share of the bad", "what the lines say of the reason"), tuple(rows)) if counts.bad else None,
-        notes=tuple(_notes(study, counts.gone, counts.other, counts.masked, sum(row[3] for row in found), counts.bad)),
+        notes=tuple(_notes(study, counts, guessed)),
         data={"requests": n, "bad_requests": counts.bad, "bad": counts.bad / n, "gave_up": counts.gone, "other_5xx": counts.other, "masked": counts.masked}
         | {"routers": [{"router": router, "status": status, "count": hits} for _, router, status, hits, _ in found]},
     )
 
 
-def _notes(study: Study, gone: int, other: int, masked: int, told: int, bad: int) -> list[str]:
+def bad_statuses(study: Study, lanes: Iterable[Lane]) -> tuple[Counter[int], int]:
+    """How many bad answers of the window had which status (0: a session that was cut), and of how many that is an estimate.
+
+    Statuses are counted by the minute, bad answers by the second. Of a minute that the window cuts, all is known where all of its bad answers lie
+    on one side, or have one status; else they are shared out as in the whole minute.
+    """
+    cells, found, guessed = study.book.cells, Counter[int](), 0
+    for lane in lanes:
+        begin, end = second_of(study, lane, study.window.begin), second_of(study, lane, study.window.end)
+        first, last = -(-begin // 60), end // 60
+        if first <= last:
+            found += _bad(study, cells.statuses(lane, first * 60, last * 60), cells.total(lane, first * 60, last * 60).bad)
+        for low, high in ((begin, min(first * 60, end)), (max(last * 60, begin), end)) if first <= last else ((begin, end),):
+            inside = cells.total(lane, low, high).bad if low < high else 0
+            if not inside:
+                continue
+            minute = low // 60 * 60
+            whole = cells.total(lane, minute, minute + 60).bad
+            seen = _bad(study, cells.statuses(lane, minute, minute + 60), whole)
+            found += shared(seen, inside)
+            guessed += inside if inside < whole and len(seen) > 1 else 0
+    return found, guessed
+
+
+def _bad(study: Study, seen: Counter[int], bad: int) -> Counter[int]:
+    """Those of the statuses that are bad; sessions have none, and those that were cut are what is left."""
+    kept = Counter({code: hits for code, hits in seen.items() if code in study.settings.bad})
+    if seen[0] and bad > kept.total():
+        kept[0] = bad - kept.total()
+    return kept
+
+
+def shared(seen: Counter[int], count: int) -> Counter[int]:
+    """So many shared out in the shares that were seen, by whole numbers."""
+    n = seen.total()
+    if not n:
+        return Counter()
+    parts = {code: divmod(hits * count, n) for code, hits in seen.items()}
+    left = count - sum(whole for whole, _ in parts.values())
+    more = sorted(parts, key=lambda code: (-parts[code][1], code))[:left]
+    return Counter({code: whole + (code in more) for code, (whole, _) in parts.items() if whole or code in more})
+
+
+def _notes(study: Study, counts: Total, guessed: int) -> list[str]:
     notes = []
-    if told != bad:
+    if guessed:
         notes.append(
-            f"Statuses are counted by whole minutes, requests by the second: at the edges of the window the table tells of {told} where {bad} are meant."
+            f"The statuses of {many(guessed, 'bad answer')} at the edges of the window are shared out as in their whole minutes, by which statuses are counted."
         )
-    if gone:
-        notes.append(f"Besides, {many(gone, 'client')} gave up before the answer came (499).")
-    if other:
-        notes.append(f"Besides, {many(other, 'answer')} had another status of 5xx; they are the application's own and count as no outage.")
-    if masked:
-        notes.append(f"{many(masked, 'request')} failed at first and were saved by another attempt of the proxy; they count as good.")
+    if counts.gone:
+        notes.append(f"Besides, {many(counts.gone, 'client')} gave up before the answer came (499).")
+    if counts.other:
+        notes.append(
+            f"Besides, {many(counts.other, 'answer')} had another status of 5xx; {'they are' if counts.other > 1 else 'it is'} the application's own and count{'s' if counts.other == 1 else ''} as no outage."
+        )
+    if counts.masked:
+        was = "was" if counts.masked == 1 else "were"
+        notes.append(
+            f"{many(counts.masked, 'request')} failed at first and {was} saved by another attempt of the proxy; {'it counts' if counts.masked == 1 else 'they count'} as good."
+        )
     if study.book.cells.refused:
         notes.append(f"{many(study.book.cells.refused, 'request')} of routes beyond the first 4,096 are told under (other).")
     return notes + completeness(study)

@@ -6,16 +6,12 @@ import math
 from collections.abc import Sequence
 
 from edgekeeper.model.time import Span
-
-_DAY_S = 86400
+from edgekeeper.report.pages import when
 
 
 def clock(at: float | None) -> str:
-    """``04:55:10`` in UTC, to the second below; ``?`` where no time is known."""
-    if at is None or not math.isfinite(at):
-        return "?"
-    hours, rest = divmod(math.floor(at) % _DAY_S, 3600)
-    return f"{hours:02}:{rest // 60:02}:{rest % 60:02}"
+    """``04:55:10`` in UTC; ``?`` where no time is known."""
+    return when.clock(at) if at is not None and when.known(at) else "?"
 
 
 def seconds(value: float | None) -> str:

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from edgekeeper.model.time import Span
-from edgekeeper.report.document import Figure, Hurt, Table
-from edgekeeper.report.figures.drains import TAIL_S, drain_of
+from edgekeeper.report.document import Figure, Table
+from edgekeeper.report.figures.drains import TAIL_S, drain_of, reach
 from edgekeeper.report.figures.moves import feeding
-from edgekeeper.report.figures.say import around, clock, many
-from edgekeeper.report.figures.traffic import down
+from edgekeeper.report.figures.say import around, clock, lasted, many
+from edgekeeper.report.figures.traffic import hurt_in, of_routes
 from edgekeeper.report.kinds import Kind, Mark
 from edgekeeper.report.owners import STORES, owner_of
 from edgekeeper.report.study import Study
@@ -48,10 +48,18 @@ def hand_overs(study: Study) -> list[HandOver]:
             if any(_bare(one.cluster) == owner.name and _in_drain(study, one, place) for one in found if one.way != RESTARTED):
                 continue
             routers = fed.get(owner.text, ())
-            hurts = [h for h in study.outages if h.router in routers and drain_of(study.drains, h.first_bad, h.last_bad) is drain]
+            hurts = [h for h in of_routes(study) if h.router in routers and drain_of(study.drains, h.first_bad, h.last_bad) is drain]
+            start = drain.evicting or drain.begin
+            spans = [] if start is None else [(start, reach(study.drains, place))]
             found.append(
                 HandOver(
-                    owner.text, RESTARTED, drain.evicting, f"{owner.same.rpartition('/')[2]} evicted from {drain.node}", None, routers, _dark(hurts, routers)
+                    owner.text,
+                    RESTARTED,
+                    drain.evicting,
+                    f"{owner.same.rpartition('/')[2]} evicted from {drain.node}",
+                    None,
+                    routers,
+                    hurt_in(study, routers, hurts, spans),
                 )
             )
     return sorted(found, key=lambda h: (h.at is None, h.at or 0.0, h.cluster))
@@ -82,10 +90,10 @@ def _told(study: Study, mark: Mark, fed: dict[str, tuple[str, ...]]) -> HandOver
         apart = around((end.at or 0.0) - at, doubt)
         promoted = Span(max(0.0, apart.min_s - mark.stamp_s), apart.max_s + end.stamp_s)
     routers = fed.get(mark.object.lstrip("/"), fed.get(cluster, ()))
-    hurts = [h for h in study.outages if h.router in routers and at - 5 <= h.last_bad and h.first_bad <= at + WITHIN_S]
+    hurts = [h for h in of_routes(study) if h.router in routers and at - 5 <= h.last_bad and h.first_bad <= at + WITHIN_S]
     way = SWITCHED if mark.kind == Kind.DB_SWITCHOVER else FAILED
     moved = " to ".join(str(mark.data[k]) for k in ("from", "to") if mark.data.get(k))
-    return HandOver(mark.object.lstrip("/"), way, at, moved or mark.what, promoted, routers, _dark(hurts, routers))
+    return HandOver(mark.object.lstrip("/"), way, at, moved or mark.what, promoted, routers, hurt_in(study, routers, hurts, [(at, at + WITHIN_S)]))
 
 
 def _in_drain(study: Study, one: HandOver, place: int) -> bool:
@@ -93,12 +101,6 @@ def _in_drain(study: Study, one: HandOver, place: int) -> bool:
     if one.at is None or drain.begin is None:
         return True  # nothing tells that it was another time
     return drain.begin - TAIL_S <= one.at <= (drain.end or drain.drained or drain.begin + WITHIN_S)
-
-
-def _dark(hurts: list[Hurt], routers: tuple[str, ...]) -> Span | None:
-    if not routers:
-        return None
-    return down(hurts)
 
 
 def _bare(name: str) -> str:
@@ -117,9 +119,9 @@ def f12(study: Study) -> Figure:
             one.way,
             clock(one.at),
             one.said,
-            one.promoted.text() if one.promoted else "not told",
+            lasted(one.promoted) if one.promoted else "not told",
             ", ".join(one.routers) or "not known",
-            one.dark.text() if one.dark else "not known",
+            _down(one),
         )
         for one in found
     )
@@ -147,11 +149,17 @@ def f12(study: Study) -> Figure:
     )
 
 
+def _down(one: HandOver) -> str:
+    if one.dark is None:
+        return "not known" if not one.routers else "not measured: nobody asked"
+    return lasted(one.dark) if one.dark.max_s else "no outage seen"
+
+
 def _part(found: list[HandOver], way: str) -> str:
     several = [one for one in found if one.way == way]
     known = [one.dark for one in several if one.dark is not None]
     said = many(len(several), way, f"{way}s" if way != RESTARTED else "restarts elsewhere")
     if not known:
-        return f"{said}, of which no route is known"
+        return f"{said}, of which no route is known" if not any(one.routers for one in several) else f"{said}, whose routes nobody asked for"
     worst = max(known, key=lambda s: (s.max_s, s.min_s))
-    return f"{said}, the longest with {worst.brief()} of outage on its route"
+    return f"{said}, the longest with {lasted(worst)} of outage on its route" if worst.max_s else f"{said}, without an outage on a route that is known"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from edgekeeper.report.document import Bar, Figure, Hurt, Point, Row, Timeline
-from edgekeeper.report.figures.say import many
+from edgekeeper.report.figures.say import lasted, many
 from edgekeeper.report.kinds import Kind, Mark
 from edgekeeper.report.study import Study
 
@@ -64,14 +64,14 @@ def _outages(study: Study) -> Iterable[Row]:
 def _bar(hurt: Hurt) -> Bar:
     early = hurt.earliest if hurt.earliest is not None else -math.inf if math.isinf(hurt.span.max_s) else hurt.first_bad
     late = hurt.latest if hurt.latest is not None else math.inf if math.isinf(hurt.span.max_s) else hurt.last_bad
-    sure = hurt.span.min_s > 0 and hurt.last_bad > hurt.first_bad
+    sure = hurt.last_bad - (hurt.span.min_s if hurt.full else hurt.last_bad - hurt.first_bad)
     return Bar(
         min(early, hurt.first_bad),
         max(late, hurt.last_bad),
-        f"{hurt.span.text()}{f', {hurt.cause}' if hurt.cause else ''}",
+        f"{lasted(hurt.span)}{f', {hurt.cause}' if hurt.cause else ''}",
         "bad" if hurt.full else "warn",
-        hurt.first_bad if sure else None,
-        hurt.last_bad if sure else None,
+        max(sure, hurt.first_bad) if sure < hurt.last_bad else None,
+        hurt.last_bad if sure < hurt.last_bad else None,
     )
 
 

@@ -57,6 +57,17 @@ def down(hurts: Iterable[Hurt]) -> Span:
     return Span(least, most)
 
 
+def hurt_in(study: Study, routers: Iterable[str], hurts: Iterable[Hurt], spans: Iterable[tuple[float, float]]) -> Span | None:
+    """How long the route that suffered most was down by these outages; None where there are none and nobody asked any of the routes in the spans."""
+    kept, several = list(hurts), list(routers)
+    each = [down(h for h in kept if h.router == router) for router in several if any(h.router == router for h in kept)]
+    if each:
+        return max(each, key=lambda s: (s.max_s, s.min_s))
+    windows = list(spans)
+    seen = any(count(study, study.lanes(router=router), begin, end).asked for router in several for begin, end in windows)
+    return Span(0.0, 0.0) if seen else None
+
+
 def so_few(asked: int, due: float) -> float:
     """How likely it is to see at most ``asked`` requests where ``due`` are expected, when clients ask independently (Poisson)."""
     if due <= 0:

@@ -181,6 +181,10 @@ def _data(host: str, trigger: Trigger) -> dict[str, object]:
     }
 
 
+def _between(least: int, most: int) -> str:
+    return many(most, "line") if least == most else f"{least:,} to {most:,} lines"
+
+
 def f10(study: Study) -> Figure:
     """Bursts of a fingerprint, how dense, and how often the service recovered before anybody did anything."""
     title = "Quality of fingerprints"
@@ -190,7 +194,7 @@ def f10(study: Study) -> Figure:
     told = [b for b in found if b.itself is not None]
     alone = sum(bool(b.itself) for b in told)
     rows = tuple((b.host, b.service, clock(b.first), seconds(b.last - b.first), str(b.count), f"{b.per_minute:.0f}", _ITSELF[b.itself]) for b in found)
-    parts = [f"{many(len(found), 'burst')}, of {min(b.count for b in found)} to {max(b.count for b in found)} lines"]
+    parts = [f"{many(len(found), 'burst')} of {_between(min(b.count for b in found), max(b.count for b in found))}"]
     trickle = sum(b.count < 3 for b in found)
     if trickle:
         parts.append(f"{trickle} of fewer than three lines")

@@ -88,7 +88,10 @@ class FastTraefik:
         self.taker.settle()
         if self._since >= _SETTLE:
             self._since = 0
-            if self.taker.read.book.cells.settle() or len(self._clients) > _REMEMBERED:
+            if self.taker.read.book.cells.settle():  # what was closed has new columns: they are looked for again
+                for lanes in self._lanes.values():
+                    lanes.clear()
+            if len(self._clients) > _REMEMBERED:
                 self._forget()
 
     def end(self) -> None:
@@ -177,7 +180,10 @@ class FastTraefik:
 
     def _turn(self, stamp: datetime) -> None:
         """Another day. One in which a class of clients begins or ends, or that has no place in the columns, is for the exact parser."""
-        stamp = stamp.astimezone(UTC)
+        try:
+            stamp = stamp.astimezone(UTC)
+        except OverflowError:  # the first hours of the year 1, or the last ones of 9999, of another zone
+            stamp = datetime(1, 1, 2, tzinfo=UTC)
         self._day = stamp.replace(hour=0, minute=0, second=0, microsecond=0)
         self._base = (self._day - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(seconds=1)
         era = self.taker.rules.era(self._base)
@@ -223,6 +229,6 @@ class _Lines:
 
 def _is(row: Any, line: bytes) -> bool:
     try:
-        return bool(_PATH_ROWS.decode(line) == row or _ROWS.decode(line) == row)
+        return bool((_PATH_ROWS if isinstance(row, PathRow) else _ROWS).decode(line) == row)
     except _DAMAGE:
         return False

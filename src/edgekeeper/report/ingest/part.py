@@ -17,7 +17,7 @@ from edgekeeper.report.ingest.fast import FastTraefik
 from edgekeeper.report.ingest.lines import BLOCK, Blocks
 from edgekeeper.report.ingest.take import Read, Taker
 from edgekeeper.report.ingest.zones import Local, zone_of
-from edgekeeper.report.kinds import NOT_THIS_FORMAT, TOO_LONG, TORN_COMPRESSION, Skip
+from edgekeeper.report.kinds import NOT_THIS_FORMAT, TOO_LONG, TORN_COMPRESSION, TRUNCATED, Skip
 from edgekeeper.report.rules import Rules
 
 TRAEFIK = "traefik-json"
@@ -35,6 +35,7 @@ _LOOK = 2**22
 class Part:
     """A file, or the lines of it that begin in [begin, end). ``envelope`` and ``format`` are names, "" where that is not known yet.
 
+    ``first`` is its first line, where no line is there twice in logs of the format.
     ``probed`` is whether it can hold requests of probes whose record is read, too: then they tell how clocks differ.
     """
 
@@ -47,6 +48,7 @@ class Part:
     begin: int = 0
     end: int | None = None
     probed: bool = True
+    first: bytes = b""
 
 
 def look(lines: Sequence[bytes]) -> tuple[Envelope, Format | None]:
@@ -89,6 +91,9 @@ class Reader:
             self._read_lines(kind, envelope, head, stream)
         for left in envelope.end(self.context):
             self._line(left, kind)
+        if any(getattr(kept, "under_way", False) is True for kept in self.context.state.values()):
+            self.taker.skip(TRUNCATED)
+            self.source.warnings.append("its document ends too early; what is whole of it is used")
         self.taker.settle()
         self._finish(blocks, kind)
         return self.taker.read

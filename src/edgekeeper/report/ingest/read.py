@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -26,7 +26,12 @@ _ALONE = frozenset({"traefik-json", "traefik-clf", "combined", "ingress-nginx", 
 """Formats each of whose lines can be read without the ones before: such a file can be read in several parts at once."""
 _PROBES = frozenset({"probe-record", "edgekeeper-journal", KIND, ""})
 """Formats that may hold the other side of what our probes asked ("": what was not recognised at once)."""
+_SINGULAR = frozenset({"traefik-json", "probe-record", "haproxy"})
+"""Formats that write milliseconds and a number or a port into a line, so that the same line twice is the same request twice."""
+_FIRST = 4096
 _NAMED = 5
+
+_NUMBERED_TWICE = "the proxy's running numbers come more than once: it is of several proxies, or the same lines were read twice"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +78,8 @@ def read(inputs: Sequence[Input], rules: Rules, *, jobs: int | None = None, prog
         book.merge(came.book)
         if progress is not None:
             progress(f"{number} of {len(parts)} parts read: {part.path}")
-    for name, counted in counters.items():
-        if name in book.sources:  # a file of cells brings sources of its own
-            mine, more = book.sources[name].numbers, counted.numbers()
-            book.sources[name].numbers = Numbers(mine.seen + more.seen, mine.expected + more.expected, mine.resets + more.resets)
+    _number(book, counters)
+    _say_copies(book, [first for one, (first, *_) in found if one not in left_out])
     for folder in dict.fromkeys(one.within for one in left_out):
         _say_left_out(book, folder, [Path(one.path).name for one in left_out if one.within == folder])
     return book
@@ -92,6 +95,25 @@ def _once(inputs: Sequence[Input]) -> list[Input]:
             known = None
         found.setdefault((known.st_dev, known.st_ino) if known is not None else one.path, one)
     return list(found.values())
+
+
+def _number(book: Book, counters: Mapping[str, Counters]) -> None:
+    for name, counted in counters.items():
+        if name in book.sources:  # a file of cells brings sources of its own
+            mine, more = book.sources[name].numbers, counted.numbers()
+            book.sources[name].numbers = Numbers(mine.seen + more.seen, mine.expected + more.expected, mine.resets + more.resets)
+            if more.seen and not more.expected:
+                book.sources[name].warnings.append(_NUMBERED_TWICE)
+
+
+def _say_copies(book: Book, parts: Sequence[Part]) -> None:
+    """A copy of a log that is read beside it doubles every count, and nothing else would tell."""
+    known: dict[bytes, Part] = {}
+    for part in parts:
+        other = known.setdefault(part.first, part)
+        if part.first and other is not part and part.name in book.sources:
+            mine, its = (printable(one.path, 120) for one in (part, other))
+            book.sources[part.name].warnings.append(f"{mine} begins with the same line as {its}: what is in both is counted twice; leave one out")
 
 
 def _say_left_out(book: Book, folder: str, files: Sequence[str]) -> None:
@@ -119,7 +141,7 @@ def _parts(one: Input, name: str, jobs: int) -> list[Part]:
         kind = by_name(one.format) if one.format else kind
         if kind is None:
             return [replace(whole, format=KIND)] if lines and is_cells(lines[0]) else [whole]
-        whole = replace(whole, envelope=envelope.name, format=kind.name)
+        whole = replace(whole, envelope=envelope.name, format=kind.name, first=lines[0][:_FIRST] if lines and kind.name in _SINGULAR else b"")
         if packed or archive.size is None or archive.size < 2 * _PIECE or jobs == 1 or kind.name not in _ALONE or envelope.joins:
             return [whole]
         count = min(4 * jobs, archive.size // _PIECE)

@@ -37,9 +37,9 @@ def spread(parts: Sequence[Part], rules: Rules, jobs: int) -> Iterator[tuple[Par
     # a copy of this process is the cheapest one (no import is done twice), and safe while it has one thread
     context = multiprocessing.get_context("fork" if threading.active_count() == 1 else "spawn")
     others = {child.pid for child in multiprocessing.active_children()}
-    with ProcessPoolExecutor(jobs, mp_context=context, initializer=_deaf) as pool:
+    with ProcessPoolExecutor(jobs, mp_context=context, initializer=_begin, initargs=(rules,)) as pool:
         try:
-            waiting = {i: pool.submit(read_part, part, rules) for i, part in enumerate(parts) if part.path != "-"}
+            waiting = {i: pool.submit(_read, part) for i, part in enumerate(parts) if part.path != "-"}
             for i, part in enumerate(parts):
                 yield part, waiting.pop(i).result() if i in waiting else read_part(part, rules)
         except BrokenProcessPool:
@@ -52,6 +52,25 @@ def spread(parts: Sequence[Part], rules: Rules, jobs: int) -> Iterator[tuple[Par
             raise
 
 
-def _deaf() -> None:
-    """Ctrl-C is for the process that people see."""
+class _Mine:
+    """What a reading process keeps from part to part: the rules know the classes of the addresses that were met."""
+
+    rules = Rules()
+
+
+def _read(part: Part) -> Read:
+    return read_part(part, _Mine.rules)
+
+
+def _begin(rules: Rules) -> None:
+    """Ctrl-C is for the process that people see; and when that one is ended in another way, nobody waits for what is read here."""
+    _Mine.rules = rules
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)

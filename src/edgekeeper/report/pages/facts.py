@@ -6,8 +6,9 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from edgekeeper.model.time import Span, format_duration
-from edgekeeper.report.document import Clock, Figure, Hurt, Report, Table
+from edgekeeper.model.time import format_duration
+from edgekeeper.report.document import Clock, Figure, Hurt, Report, Table, longest
+from edgekeeper.report.figures.say import lasted
 from edgekeeper.report.pages.short import left_out
 from edgekeeper.report.pages.when import Times, date, known
 
@@ -38,19 +39,13 @@ def facts(report: Report, times: Times) -> tuple[tuple[str, str], ...]:
     else:
         out.append(("Baseline", "none"))
     out.append(("Outages", f"{len(report.outages):,}" if report.outages else "none seen"))
-    longest = max(report.outages, key=lambda h: (h.span.max_s, h.span.min_s), default=None)
-    if longest:
-        out.append(("Longest", f"{lasted(longest.span)} ({longest.router or longest.group or 'all routes'})"))
+    if worst := longest(report.outages):
+        out.append(("Longest", f"{lasted(worst.span)} ({worst.router or worst.group or 'all routes'})"))
     skipped = sum(report.skipped.values())
     out.append(("Lines read", f"{report.lines:,}, {skipped:,} skipped" if skipped else f"{report.lines:,}"))
     if left := left_out(report):
         out.append(("Routes", f"written short: all have {left}"))
     return tuple(out)
-
-
-def lasted(span: Span) -> str:
-    """A span as a person reads it: whole seconds where it is long."""
-    return span.brief() if span.min_s >= 10 or (math.isfinite(span.max_s) and span.max_s >= 20) else span.text()
 
 
 def _window(begin: float, end: float, why: str) -> str:

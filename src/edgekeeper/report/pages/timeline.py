@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from edgekeeper.report.document import Bar, Point, Row, Timeline
+from edgekeeper.report.document import Bar, Row, Timeline
 from edgekeeper.report.pages.markup import Markup, el
 from edgekeeper.report.pages.svg import CHAR_PX, Axis, bands, chart, grid, percent, sign
 from edgekeeper.report.pages.when import Times, known
@@ -256,8 +256,3 @@ def _swatch(kind: str, height: float, word: str) -> Markup:
 
 def _swatch_sign(name: str, word: str) -> Markup:
     return el("li", el("svg", sign(name, "8", 8), width="16", height="16", aria_hidden="true"), word)
-
-
-def points_of(timeline: Timeline) -> tuple[Point, ...]:
-    """All signs of a timeline."""
-    return tuple(p for row in timeline.rows for p in row.points)

@@ -65,8 +65,8 @@ def date(at: float, zone: Zone = UTC) -> str:
 
 
 def clock(at: float, zone: Zone = UTC) -> str:
-    """``04:55:10``, rounded to the second."""
-    return _clock(round(at + zone.offset(at)) % _DAY_S) if known(at) else "unknown"
+    """``04:55:10``: the second that it lies in, as a log of whole seconds has it."""
+    return _clock(math.floor(round(at + zone.offset(at), 6)) % _DAY_S) if known(at) else "unknown"
 
 
 @dataclass(frozen=True, slots=True)

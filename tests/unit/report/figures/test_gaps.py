@@ -72,7 +72,7 @@ def test_a_switchover_beside_a_restart() -> None:
     assert second.dark is not None
     assert second.dark.min_s == 45.0
     assert f12(made).answer == (
-        "1 switchover, the longest with 2 s to 3 s of outage on its route; 1 restart elsewhere, the longest with 45 s to 47 s of outage on its route"
+        "1 switchover, the longest with 2.00 s to 2.50 s of outage on its route; 1 restart elsewhere, the longest with 45 s to 47 s of outage on its route"
     )
 
 

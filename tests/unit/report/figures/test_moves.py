@@ -30,7 +30,9 @@ def test_the_same_name_in_two_drains_was_moved_twice_and_costs_the_later_outages
     assert forge.cost is not None
     assert (forge.cost.min_s, forge.cost.max_s) == (70.0, 74.0)  # the first move was due
     figure = f6(made)
-    assert figure.answer.startswith("2 pods or workloads moved in more than one drain, 3 extra moves; their routes were down for 70.00 s to 74.00 s")
+    assert figure.answer.startswith(
+        "2 pods or workloads moved in more than one drain, 3 extra moves; the routes of 1 of them, which alone can be measured, were down for 1 min 10 s to 1 min 14 s"
+    )
     assert figure.data["extra"] == 3
     assert "report.feeds" in figure.notes[0]
 
@@ -78,7 +80,7 @@ def test_refusals_tell_how_long_a_budget_held_a_drain_up() -> None:
     figure = f7(study([*blocked, mark(None, Kind.EVICTED, "git/gitea-0", "d"), mark(None, Kind.DELETED, "home/ha-pg-1", "d")]))
     assert figure.data["stalled"] == [{"pod": "git/gitea-0", "refused": 3, "by_count_s": 15.0, "measured_s": None}]
     assert figure.data["bypassed"] == ["home/ha-pg-1"]
-    assert figure.answer == ("1 pod refused 3 times, about 15.0 s of waiting (git/gitea-0); 1 pod deleted instead of evicted, so that no budget was asked")
+    assert figure.answer == "1 pod refused 3 times, about 15.0 s of waiting: git/gitea-0; 1 pod deleted instead of evicted, past any budget"
 
 
 def test_a_pod_that_was_refused_and_then_deleted_is_one_row() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from collections import Counter
 
 import pytest
 from hypothesis import given, settings
@@ -17,7 +18,7 @@ from edgekeeper.report.document import Window
 from edgekeeper.report.figures.baseline import attributable, f2, quiet
 from edgekeeper.report.figures.drains import drains
 from edgekeeper.report.figures.outages import LOOK_S, PROBE, TOLD, WARM, _troubles, f4, is_probe, outages, told
-from edgekeeper.report.figures.requests import f1
+from edgekeeper.report.figures.requests import f1, shared
 from edgekeeper.report.kinds import Kind, Request
 from edgekeeper.report.rules import Verdict
 from edgekeeper.report.study import Study
@@ -194,10 +195,21 @@ def test_sessions_that_were_cut_stand_beside_statuses() -> None:
     assert not any("whole minutes" in note for note in figure.notes)
 
 
-def test_statuses_of_cut_minutes_are_told_as_such() -> None:
+def test_statuses_of_minutes_that_the_window_cuts_add_up_and_what_is_guessed_is_said() -> None:
     made = app()
     made.window = Window(T0 + 110.0, T0 + 600.0)
-    assert any("tells of 40 where 30 are meant" in note for note in f1(made).notes)
+    figure = f1(made)
+    assert figure.table is not None
+    assert [row[1:3] for row in figure.table.rows] == [("503", "30"), ("", "30")]
+    assert not any("shared out" in note for note in figure.notes), "all of them had one status"
+    for at in range(100, 120, 2):
+        made.book.cells.add(Lane("access", "app", "lan"), Request(T0 + at + 0.5, 0.01, 502, "app"), Verdict.BAD)
+    made.memo.clear()
+    figure = f1(made)
+    assert figure.table is not None
+    assert sum(int(row[2]) for row in figure.table.rows[:-1]) == figure.data["bad_requests"] == 35
+    assert any("15 bad answers at the edges of the window are shared out" in note for note in figure.notes)
+    assert shared(Counter({502: 1, 503: 1, 504: 1}), 2) == {502: 1, 503: 1}
 
 
 def test_no_error_before_is_a_bound_and_not_nothing() -> None:

@@ -59,3 +59,20 @@ def test_fields_of_later_versions_do_no_harm() -> None:
 )
 def test_what_cannot_be_read_is_counted(record: str, reason: str) -> None:
     assert items(PROBE_RECORD, record) == [Skip(reason)]
+
+
+@pytest.mark.parametrize(
+    ("ts_s", "steady_s", "said"),
+    [
+        (1.0, 1.0, ""),
+        (1.9, 1.0, ""),
+        (-399.0, 1.0, "the clock was set back by 400.0 s"),
+        (301.0, 1.0, "the clock was set forward by 300.0 s, or the machine slept for so long"),
+        (40.0, -70.0, ""),  # the machine was started anew
+        (1.0, 5000.0, ""),  # the record of another machine
+    ],
+)
+def test_a_clock_that_was_set_is_noted(ts_s: float, steady_s: float, said: str) -> None:
+    second = line(ts=AT + ts_s, sent=77.5 + steady_s, done=77.75 + steady_s)
+    notes = [one for one in items(PROBE_RECORD, line(), second) if isinstance(one, Mark)]
+    assert [note.what for note in notes] == ([said] if said else [])

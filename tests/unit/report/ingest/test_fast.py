@@ -44,6 +44,10 @@ VALUES = {
         "2026-09-07T04:55:10.5",
         "0001-01-01T00:00:00Z",
         "2199-01-01T00:00:00Z",
+        "0001-01-01T00:00:00+14:00",
+        "9999-12-31T23:59:59-14:00",
+        "9999-12-31T23:59:59.9999999Z",
+        "2026-09-07T04:55:60Z",
         "yesterday",
         5,
     ],
@@ -147,3 +151,17 @@ def test_two_objects_in_a_line_lose_none(glue):
     bad = line(DownstreamStatus=503)
     made = fast([bad + b"\n" + line() + glue + line() + b"\n" + bad + b"\n"])
     assert told(made)["statuses"] == {("log", "git@kubernetes", "lan"): {503: 2, 200: 2}}
+
+
+@settings(max_examples=40)
+@given(st.lists(st.one_of(LINES, st.binary(max_size=60)), max_size=6), st.lists(st.tuples(st.integers(0, 2000), st.integers(0, 255)), max_size=4))
+def test_no_bytes_stop_it_and_none_of_its_lines_is_counted_twice(lines, spoilt):
+    block = bytearray(b"".join(one.replace(b"\n", b" ") + b"\n" for one in lines))
+    for place, byte in spoilt:
+        if place < len(block):
+            block[place] = byte
+    made = fast([bytes(block)])
+    cells = made.read.book.cells
+    counted = sum(sum(cells.total(lane)[:4]) for lane in cells.lanes())
+    assert counted + sum(made.source.skipped.values()) <= made.source.lines
+    assert made.source.lines <= block.count(b"\n") + block.count(b"{") + (not block.endswith(b"\n")) + 1

@@ -198,7 +198,7 @@ def _drain(number: int, node: Node) -> Iterable[str]:
     pods = [*(() if node.name == "n3" else TWICE), *ONCE[node.name]]
     pods = [f"mail/{BRIDGE[number]}" if pod == "mail/protonmail-bridge" else pod for pod in pods]
     lines = [(node.cordoned, f"node/{node.name} cordoned")]
-    lines.append((node.evicting, f"Warning: ignoring DaemonSet-managed Pods: kube-system/cilium-x7k2{number}, mesh/router-9sd2{number}"))
+    lines.append((node.evicting, f"Warning: ignoring DaemonSet-managed Pods: kube-system/agent-w5r8{number}, mesh/router-h6kq{number}"))
     refused = "(will retry after 5s): Cannot evict pod as it would violate the pod's disruption budget."
     for place, pod in enumerate(pods):  # kubectl asks for all of them at once, and tells of each when it is gone
         space, _, name = pod.partition("/")
@@ -274,9 +274,9 @@ def _notes() -> Iterable[str]:
 def _netbird(edge: str) -> Iterable[str]:
     for dark in (d for d in DARK if d.edge == edge):
         for number in range(14):
-            yield _netbird_line(edge, dark.seen + number * 0.05, "WARN", 126, "couldn't fetch peer state: AAAAexamplePublicKeyAAAA=")
-        yield _netbird_line(edge, dark.seen + 0.9, "DEBG", 109, "couldn't fetch peer state AAAAexamplePublicKeyAAAA=: peer not found")
-        chosen = "New chosen route is exampleRouteId with peer BBBBexamplePublicKeyBBBB= with score 1.000000 for network [status.home.example]"
+            yield _netbird_line(edge, dark.seen + number * 0.05, "WARN", 126, "couldn't fetch peer state: Rm9yZXhhbXBsZUE=")
+        yield _netbird_line(edge, dark.seen + 0.9, "DEBG", 109, "couldn't fetch peer state Rm9yZXhhbXBsZUE=: peer not found")
+        chosen = "New chosen route is d1route0 with peer Rm9yZXhhbXBsZUI= with score 1.000000 for network [status.home.example]"
         yield _netbird_line(edge, dark.ended, "INFO", 250, chosen)
 
 

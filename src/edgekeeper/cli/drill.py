@@ -50,6 +50,7 @@ def run(
     import asyncio
     import json
 
+    from edgekeeper.cli.report_work import page_may_be
     from edgekeeper.lab import rights
     from edgekeeper.lab.report import drill_json
     from edgekeeper.lab.run import Options, chosen
@@ -59,6 +60,8 @@ def run(
         msg = f"--policy {policy}: write chashed or leastOutstanding"
         raise UsageError(msg)
     picks = chosen(names or [], everything=everything)
+    if html is not None:
+        page_may_be(html)  # said before minutes of drills, not after them
     wanted = tuple(s for s in (suites or "").split(",") if s)
     kept = contextlib.ExitStack()
     folder = record if record is not None or html is None else Path(kept.enter_context(tempfile.TemporaryDirectory(prefix="edgekeeper-drill-")))

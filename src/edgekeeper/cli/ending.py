@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+
 from edgekeeper.cli.output import complain, complain_block
 from edgekeeper.errors import ConfigError, EdgekeeperError, StepFailedError
 
@@ -31,7 +33,9 @@ class _InternalError(StepFailedError):
 
 
 def internal(err: Exception) -> EdgekeeperError:
-    """The error that tells a person about a mistake of ours."""
+    """The error that tells a person about a mistake of ours; a disk that is full is none."""
+    if isinstance(err, OSError) and err.errno in {errno.ENOSPC, errno.EDQUOT}:
+        return StepFailedError("there is no space left where the output goes; what was written of it is not whole")
     told = _InternalError(f"internal error, {type(err).__name__}: {err}; nothing more was done. --debug shows where, please report it")
     told.__cause__ = err
     return told

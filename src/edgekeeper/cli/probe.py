@@ -78,7 +78,7 @@ def probe(
     )
     if any(aim.transport == "icmp" for aim in aims):
         need_icmp()
-    kept = Kept((aim.url, conn) for aim in aims for conn in (("fresh", "warm") if warm else ("fresh",)))
+    kept = Kept(((aim.url, conn) for aim in aims for conn in (("fresh", "warm") if warm else ("fresh",))), pace.hole_s)
     notes = [plan(aims, pace), make_room(len(kept.running), pace)]
     if output is Format.TEXT:
         complain(*standing(aims), *(note for note in notes if note is not None))

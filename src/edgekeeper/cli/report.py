@@ -64,7 +64,9 @@ def report(
     ] = None,
     sql: Annotated[
         str | None,
-        typer.Option("--sql", metavar="QUERY", help="Ask this of the tables cells, minutes, marks, samples, sources instead; needs edgekeeper[sql]."),
+        typer.Option(
+            "--sql", metavar="QUERY", help="Ask this of the tables cells, minutes, latencies, marks, samples, sources, clients instead; needs edgekeeper[sql]."
+        ),
     ] = None,
     jobs: Annotated[int | None, typer.Option("--jobs", min=1, max=64, help="Processes that read. [one a core, 8 at most]")] = None,
     fail_if: Annotated[
@@ -97,6 +99,7 @@ def report(
     if query and not loki:
         msg = "--query says which streams of a Loki; say --loki URL too"
         raise UsageError(msg)
+    _alone(sql, html, against, fail_if)
     work.check(asked, html)
     book = work.gather(asked, said, progress if is_terminal_here() else None)
     progress_done()
@@ -126,6 +129,12 @@ def report(
         (complain if output is not Output.TEXT else say)(f"failed: {condition} is true")
     if broken or not made.can_judge:
         raise typer.Exit(EdgekeeperError.exit_code)
+
+
+def _alone(sql: str | None, *others: object) -> None:
+    if sql is not None and any(others):
+        msg = "--sql answers in place of a report: --html, --fail-if and --against have nothing to say beside it; ask in two commands"
+        raise UsageError(msg)
 
 
 def is_terminal_here() -> bool:

@@ -96,7 +96,7 @@ def check(asked: Asked, html: Path | None) -> None:
     if asked.against is not None:
         _former(asked.against)
     if html is not None:
-        _page_may_be(html)
+        page_may_be(html)
 
 
 def _inputs(asked: Asked, said: ReportOf) -> list[Input]:
@@ -110,6 +110,9 @@ def _inputs(asked: Asked, said: ReportOf) -> list[Input]:
             msg = f"--source {text[:80]!a}: write NODE=FILE"
             raise UsageError(msg)
         named.append((node, path))
+    if any(not word for _, word in named):
+        msg = "one of the names is empty (a variable that is not set?); nothing is read"
+        raise UsageError(msg)
     found = []
     for node, word in named:
         for path in expand([word]):
@@ -160,7 +163,7 @@ def judge(book: Book, asked: Asked, said: ReportOf) -> Report:
         groups=(*said.classes, *(text.partition("=")[0] for text in asked.classes)),
         periodic={name: c.per_minute for name, several in said.classes.items() for c in several if c.per_minute is not None},
     )
-    _known_machines(book, asked)
+    _known_machines(book, asked, said.reference or "")
     wanted = Wanted(
         window=_window("--window", asked.window, asked.zone) if asked.window else None,
         baseline=_window("--baseline", asked.baseline, asked.zone) if asked.baseline else None,
@@ -172,10 +175,8 @@ def judge(book: Book, asked: Asked, said: ReportOf) -> Report:
     return make(book, settings, wanted)
 
 
-def _known_machines(book: Book, asked: Asked) -> None:
+def _known_machines(book: Book, asked: Asked, reference: str) -> None:
     """UsageError for a machine of the command line that wrote nothing of what was read: a clock that is not corrected would not be noticed."""
-    from edgekeeper.report.make import reference_of
-
     nodes = {source.node or name for name, source in book.sources.items()} | {mark.node for mark in book.marks if mark.node}
     named = [("--clock", text.partition("=")[0]) for text in asked.clocks] + [("--reference", asked.reference)] * bool(asked.reference)
     for option, node in named:
@@ -183,8 +184,8 @@ def _known_machines(book: Book, asked: Asked) -> None:
             some = ", ".join(sorted(printable(name, 60) for name in nodes)[:8]) or "none"
             msg = f"{option}: nothing that was read is of {node[:60]!a}; machines and sources are: {some}"
             raise UsageError(msg)
-        if option == "--clock" and node == (asked.reference or reference_of(book)):
-            msg = f"--clock {node[:60]!a}: that is the clock which the report goes by; say by --reference which machine's it shall be, and correct the others"
+        if option == "--clock" and node == (asked.reference or reference):
+            msg = f"--clock {node[:60]!a}: that is the clock of --reference, which the report goes by; name another one there, or leave it out"
             raise UsageError(msg)
 
 
@@ -281,13 +282,14 @@ def write_page(made: Report, path: Path) -> str:
     """Write the HTML page; says so in a sentence. UsageError where something else is in its place, which is left alone."""
     from edgekeeper.report.pages.html import render
 
-    _page_may_be(path)
+    page_may_be(path)
     text = render(made)
     write_text(path, text, mode=0o644)
     return f"{path}: the page was written, {len(text.encode()) / 1024:.0f} KiB, nothing else is needed to read it"
 
 
-def _page_may_be(path: Path) -> None:
+def page_may_be(path: Path) -> None:
+    """UsageError where a page cannot be written: something that is no page is in its place, or there is no folder."""
     if path.exists() and not _is_page(path):
         msg = f"{path} exists and is no page; it is left as it is, name another file"
         raise UsageError(msg)

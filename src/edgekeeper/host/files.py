@@ -1,8 +1,9 @@
-"""Files that are whole or absent: atomic writes, links that flip in one rename, secrets with modes."""
+"""Files that are whole or absent: atomic writes, links that flip in one rename, secrets with modes; files that lines are appended to."""
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 import stat
@@ -77,6 +78,31 @@ def point(link: Path, target: str) -> None:
     temp.symlink_to(target)
     temp.replace(link)
     sync_folder(link.parent)
+
+
+def open_append(path: Path, mode: int) -> tuple[int, int, bool]:
+    """Open a regular file to append whole lines to it: its descriptor, its size in bytes, and whether its last line is torn.
+
+    OSError where it cannot be opened, is a link, or is no regular file; a pipe that nobody reads is not waited for.
+    """
+    handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, mode)
+    state = os.fstat(handle)
+    if not stat.S_ISREG(state.st_mode):
+        os.close(handle)
+        raise OSError(errno.EINVAL, "is not a regular file")
+    return handle, state.st_size, state.st_size > 0 and os.pread(handle, 1, state.st_size - 1) != b"\n"
+
+
+def rotate(path: Path, keep: int) -> None:
+    """Move a file aside: it becomes ``.1``, that one ``.2``, up to ``.keep``; what was there is gone. OSError when it cannot be."""
+    for number in range(keep - 1, -1, -1):
+        with contextlib.suppress(FileNotFoundError):
+            numbered(path, number).replace(numbered(path, number + 1))
+
+
+def numbered(path: Path, number: int) -> Path:
+    """The file that was moved aside so often: ``path`` itself, ``path.1``..."""
+    return path.with_name(f"{path.name}.{number}") if number else path
 
 
 def sync_folder(folder: Path) -> None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import stat
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from edgekeeper.host.files import sync_folder
+from edgekeeper.host.files import numbered, open_append, rotate, sync_folder
 from edgekeeper.log import ERROR, Event, emit, redact
 from edgekeeper.model.entry import SCHEMA, Entry
 from edgekeeper.ports import Clock
@@ -107,12 +106,7 @@ class FileJournal:
                 if (ours.st_dev, ours.st_ino) == (there.st_dev, there.st_ino):
                     return
             self._close()
-        self._handle = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o640)
-        state = os.fstat(self._handle)
-        if not stat.S_ISREG(state.st_mode):
-            self._close()
-            raise OSError(22, "is not a regular file")
-        self._broken_line = state.st_size > 0 and os.pread(self._handle, 1, state.st_size - 1) != b"\n"
+        self._handle, _, self._broken_line = open_append(self.path, 0o640)
 
     def _rotate(self) -> None:
         """Move the files on by one. Another process that does it right now (or is frozen in it) is left alone."""
@@ -120,10 +114,7 @@ class FileJournal:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if os.fstat(self._handle).st_ino == self.path.stat().st_ino:
-                for number in range(self._keep - 1, 0, -1):
-                    with suppress(FileNotFoundError):
-                        _numbered(self.path, number).replace(_numbered(self.path, number + 1))
-                self.path.replace(_numbered(self.path, 1))
+                rotate(self.path, self._keep)
                 sync_folder(self.path.parent)
         except BlockingIOError:
             pass  # the file grows a little past its size instead
@@ -135,10 +126,6 @@ class FileJournal:
             with suppress(OSError):
                 os.close(self._handle)
             self._handle = -1
-
-
-def _numbered(path: Path, number: int) -> Path:
-    return path.with_name(f"{path.name}.{number}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +145,7 @@ def read_journal(folder: str | Path, since: float = 0.0, keep: int = _KEEP) -> t
     records: list[Record] = []
     unreadable = 0
     path = Path(folder) / NAME
-    for file in [*(_numbered(path, n) for n in range(keep, 0, -1)), path]:
+    for file in (numbered(path, n) for n in range(keep, -1, -1)):
         for line in _lines(file):
             record = parse_line(line)
             if record is None:

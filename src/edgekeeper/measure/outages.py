@@ -76,13 +76,15 @@ class Summary:
         return f"{self.unanswered} of {self.asked} questions unanswered in {many}{longest_text}"
 
 
-def outages(samples: Iterable[Sample], *, strict: bool = False, quiet_s: float = 0.0) -> tuple[Outage, ...]:
+def outages(samples: Iterable[Sample], *, strict: bool = False, quiet_s: float = 0.0, hole_s: float = math.inf) -> tuple[Outage, ...]:
     """The outages in the samples of one target, in order.
 
     ``strict`` counts slow good answers as bad: a black hole shorter than the retransmission of a
     SYN hides in them. ``quiet_s`` joins bad samples that lie less than that apart although good
     ones lie between: one dead server of three hurts every third client, and that is one outage. Its
     bounds are then those of what clients saw: the server itself may be dead for some questions longer.
+    Between two bad samples that were sent more than ``hole_s`` apart nobody asked (a machine slept, a
+    recording was interrupted): that time does not count for the least that the outage lasted.
     """
     ordered = sorted(samples, key=lambda s: (s.sent, s.done))
     bad = [not s.ok or (strict and s.slow) for s in ordered]
@@ -93,7 +95,7 @@ def outages(samples: Iterable[Sample], *, strict: bool = False, quiet_s: float =
         else:
             runs.append((i, i))
     before = _LastGood([s for s, wrong in zip(ordered, bad, strict=True) if not wrong])
-    return tuple(_outage(ordered, bad, run, before) for run in runs)
+    return tuple(_outage(ordered, bad, run, before, hole_s) for run in runs)
 
 
 class _LastGood:
@@ -109,13 +111,24 @@ class _LastGood:
         return self._sent[at - 1] if at else -math.inf
 
 
-def _outage(ordered: Sequence[Sample], bad: Sequence[bool], run: tuple[int, int], before: _LastGood) -> Outage:
+def _outage(ordered: Sequence[Sample], bad: Sequence[bool], run: tuple[int, int], before: _LastGood, hole_s: float) -> Outage:
     first, last = run
     after = ordered[last + 1].done if last + 1 < len(ordered) else math.inf
-    least = max(0.0, ordered[last].sent - ordered[first].done)
+    least, begun = 0.0, ordered[first]
+    for one, two in pairwise(ordered[first : last + 1]):
+        if two.sent - one.sent > hole_s:
+            least += max(0.0, one.sent - begun.done)
+            begun = two
+    least += max(0.0, ordered[last].sent - begun.done)
     inside = sum(bad[first : last + 1])
     most = max(after - before(ordered[first].sent), least)
     return Outage(least, most, ordered[first].sent, ordered[last].sent, inside, last - first + 1 - inside)
+
+
+def hole_of(samples: Sequence[Sample]) -> float:
+    """Above how many seconds without a question nobody asked: five times the usual distance, and the longest wait for an answer."""
+    gaps = sorted(b.sent - a.sent for a, b in pairwise(sorted(samples, key=lambda s: s.sent)))
+    return 5 * gaps[len(gaps) // 2] + max(s.done - s.sent for s in samples) if gaps else math.inf
 
 
 def longest(found: Iterable[Outage]) -> Outage | None:

@@ -27,7 +27,7 @@ _MILLI: Final = 1000.0
 class Change:
     """What changed between pairs: the median of the differences in seconds, within ``low`` and ``high`` with a confidence of 95 %, and p.
 
-    ``least_p`` is the smallest p that so many pairs can give: above 0.05 no difference can be shown, however large.
+    ``least_p`` is the smallest p that so many pairs can give: above 0.05 no difference can be shown, however large. ``sum_s`` is what p tests.
     """
 
     pairs: int
@@ -37,6 +37,7 @@ class Change:
     p: float
     least_p: float
     exact: bool
+    sum_s: float = 0.0
 
 
 def change(differences: Sequence[float], seed: int = 1) -> Change:
@@ -47,7 +48,7 @@ def change(differences: Sequence[float], seed: int = 1) -> Change:
     exact = len(whole) <= EXACT
     p = flip_exact(whole) if exact else flip_drawn(whole, seed)
     low, high = median_interval(differences, seed)
-    return Change(len(whole), median(differences), low, high, p, min(1.0, 2.0 / 2 ** len(whole)), exact=exact)
+    return Change(len(whole), median(differences), low, high, p, min(1.0, 2.0 / 2 ** len(whole)), exact=exact, sum_s=sum(whole) / _MILLI)
 
 
 def flip_exact(differences: Sequence[int]) -> float:

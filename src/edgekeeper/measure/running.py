@@ -53,7 +53,12 @@ class _Runs:
     """Runs of bad samples, in the order in which they were sent."""
 
     strict: bool
+    hole_s: float = math.inf
     first: Sample | None = None
+    begun: Sample | None = None
+    """The first bad sample since nobody asked for longer than ``hole_s``."""
+    sure_s: float = 0.0
+    """What the parts of the run before that lasted at least."""
     last: Sample | None = None
     bad: int = 0
     least_before: float = -math.inf
@@ -74,22 +79,25 @@ class _Runs:
         while self.arriving and self.arriving[0][0] <= sample.sent:
             self.before = max(self.before, heapq.heappop(self.arriving)[1])
         if not sample.ok or (self.strict and sample.slow):
-            if self.first is None:
-                self.first, self.bad, self.least_before = sample, 0, self.before
+            if self.first is None or self.begun is None or self.last is None:
+                self.first, self.begun, self.bad, self.sure_s, self.least_before = sample, sample, 0, 0.0, self.before
+            elif sample.sent - self.last.sent > self.hole_s:
+                self.sure_s += max(0.0, self.last.sent - self.begun.done)
+                self.begun = sample
             self.last, self.bad = sample, self.bad + 1
             return None
         ended = self.outage(sample.done)
         heapq.heappush(self.arriving, (sample.done, sample.sent))
         if ended is not None:
-            self.first = self.last = None
+            self.first = self.last = self.begun = None
             self._keep(ended, sample.done)
         return ended
 
     def outage(self, after: float = math.inf) -> Outage | None:
         """The run that is under way, as it would be if a good question were answered at ``after``."""
-        if self.first is None or self.last is None:
+        if self.first is None or self.last is None or self.begun is None:
             return None
-        least = max(0.0, self.last.sent - self.first.done)
+        least = self.sure_s + max(0.0, self.last.sent - self.begun.done)
         return Outage(least, max(after - self.least_before, least), self.first.sent, self.last.sent, self.bad)
 
     def within(self, outage: Outage, until: float) -> float:
@@ -116,9 +124,9 @@ class _Runs:
 
 
 class Running:
-    """One target and one kind of connection, as it is asked."""
+    """One target and one kind of connection, as it is asked; when nothing was asked for longer than ``hole_s``, nothing is known of that time."""
 
-    def __init__(self) -> None:
+    def __init__(self, hole_s: float = math.inf) -> None:
         self.asked = 0
         self.unanswered = 0
         self.slow = 0
@@ -128,8 +136,8 @@ class Running:
         self.last_bad: Sample | None = None
         self._waiting: list[tuple[float, float, int, Sample]] = []
         self._serial = count()
-        self._lenient = _Runs(strict=False)
-        self._strict = _Runs(strict=True)
+        self._lenient = _Runs(strict=False, hole_s=hole_s)
+        self._strict = _Runs(strict=True, hole_s=hole_s)
         self._good: Sample | None = None
         self._goods = 0
         self._blind_s = 0.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -24,10 +25,10 @@ class Told:
 
 
 class Kept:
-    """All targets of a meter."""
+    """All targets of a meter; a time longer than ``hole_s`` without a question to a target is one in which nothing was measured."""
 
-    def __init__(self, keys: Iterable[Key]) -> None:
-        self.running: Mapping[Key, Running] = {key: Running() for key in keys}
+    def __init__(self, keys: Iterable[Key], hole_s: float = math.inf) -> None:
+        self.running: Mapping[Key, Running] = {key: Running(hole_s) for key in keys}
         self._down: set[Key] = set()
 
     def take(self, sample: Sample, until: float) -> list[Told]:

@@ -43,6 +43,11 @@ class Pace:
     warm: bool = False
     mark: bool = False
 
+    @property
+    def hole_s(self) -> float:
+        """Above how many seconds between two questions to a target nobody asked: five periods and a timeout."""
+        return 5 * self.every_s + self.timeout_s
+
 
 Sink = Callable[[Sample, float], None]
 """Takes each sample, and the moment (monotonic) before which nothing that was sent to its target is still under way."""

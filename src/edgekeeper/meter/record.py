@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import json
 import os
-import stat
 from dataclasses import asdict
 from pathlib import Path
 from typing import Self
 
 from edgekeeper.errors import MissingError, UsageError
-from edgekeeper.host.files import make_folder
+from edgekeeper.host.files import make_folder, open_append, rotate
 from edgekeeper.model.sample import SCHEMA, Sample
 
 
@@ -54,13 +52,7 @@ class Recording:
                 make_folder(self._path.parent)
             except MissingError:
                 raise OSError(errno.ENOENT, f"its folder {self._path.parent} cannot be made") from None
-        file = os.open(self._path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644)
-        state = os.fstat(file)
-        if not stat.S_ISREG(state.st_mode):
-            os.close(file)
-            raise OSError(errno.EINVAL, "is not a regular file")
-        self._file, self._size = file, state.st_size
-        self._torn = self._size > 0 and os.pread(file, 1, self._size - 1) != b"\n"
+        self._file, self._size, self._torn = open_append(self._path, 0o644)
 
     def _close(self) -> None:
         file, self._file = self._file, -1
@@ -96,12 +88,6 @@ class Recording:
         self._torn, self.why = False, ""
 
     def _rotate(self) -> None:
-        for number in range(self._keep - 1, -1, -1):
-            with contextlib.suppress(FileNotFoundError):
-                _numbered(self._path, number).replace(_numbered(self._path, number + 1))
+        rotate(self._path, self._keep)
         self._close()
         self._open()
-
-
-def _numbered(path: Path, number: int) -> Path:
-    return path.with_name(f"{path.name}.{number}") if number else path

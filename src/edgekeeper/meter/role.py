@@ -57,7 +57,7 @@ class MeterRole:
         targets = [parse(url) for url in dict.fromkeys(wanted.targets)]
         keys = [(target.url, conn) for target in targets for conn in (("fresh", "warm") if wanted.warm else ("fresh",))]
         self._wanted, self._folder = wanted, state_dir / "probe"
-        self.kept = Kept(keys)
+        self.kept = Kept(keys, Pace(wanted.every, wanted.timeout).hole_s)
         self._targets = targets
         self._recording: Recording | None = None
         self._meter: Meter | None = None

@@ -48,6 +48,10 @@ def parse_size(text: str) -> int:
     return int(float(match[1]) * _SIZES[match[2]])
 
 
+UNKNOWN = "an unknown time"
+"""How long something lasted of which neither an end nor a length was seen."""
+
+
 @dataclass(frozen=True, slots=True)
 class Span:
     """A duration known only within bounds, in seconds: the truth lies in ``[min_s, max_s]``."""
@@ -56,9 +60,9 @@ class Span:
     max_s: float
 
     def text(self) -> str:
-        """``0.80 s to 1.30 s``, ``less than 4 ms``, ``at least 2.00 s`` (no end was seen), ``0 s``."""
+        """``0.80 s to 1.30 s``, ``less than 4 ms``, ``at least 2.00 s`` (no end was seen), ``an unknown time`` (nothing was), ``0 s``."""
         if math.isinf(self.max_s):
-            return f"at least {_bound(self.min_s)}"
+            return f"at least {_bound(self.min_s)}" if self.min_s > 0 else UNKNOWN
         if self.max_s == 0:
             return "0 s"
         if self.min_s == 0:
@@ -69,7 +73,7 @@ class Span:
         """In whole seconds, rounded outwards: ``3 min 30 s to 3 min 31 s``, ``less than 4 s``, ``at least 2 min 0 s``, ``0 s``."""
         least = math.floor(round(self.min_s, 3))
         if math.isinf(self.max_s):
-            return f"at least {_whole(least)}"
+            return f"at least {_whole(least)}" if least else self.text()
         most = math.ceil(round(self.max_s, 3))
         return f"less than {_whole(most)}" if least == 0 < most else _whole(most) if least == most else f"{_whole(least)} to {_whole(most)}"
 

@@ -25,6 +25,7 @@ BEFORE_S: Final = 30.0
 """What ended, or happened at one moment, at most so long before an outage may still be its cause (health checks and timers need a while)."""
 
 _SHOWN: Final = 2
+_DATABASES: Final = (Kind.DB_SWITCHOVER, Kind.DB_FAILOVER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +33,8 @@ class Happening:
     """Something that may be a cause, from when until when, in few words.
 
     ``before``: it lies before the ingress (a path, a VIP, an edge), where it keeps requests away. A bad answer that the ingress gave
-    while a node was drained is not of that. ``host``: only what is asked from or through that machine is of it.
+    while a node was drained is not of that. ``host``: only what is asked from or through that machine is of it. ``routes``: only of these, where
+    it is known which routes it feeds.
     """
 
     begin: float
@@ -40,6 +42,7 @@ class Happening:
     words: str
     before: bool = True
     host: str = ""
+    routes: tuple[str, ...] = ()
 
 
 def caused(study: Study) -> tuple[Hurt, ...]:
@@ -61,7 +64,7 @@ def _cause(study: Study, hurt: Hurt, known: Iterable[Happening], fed: dict[str, 
         moved = [pod.rpartition("/")[2] for pod in drain.pods if owner_of(pod).name in fed.get(hurt.router, set())]
         words.append(f"drain of {drain.node}" + (f" ({some(moved, 2)} moved)" if moved else ""))
     inside = drain is not None and hurt.group not in {PROBE, WARM, TOLD}
-    near = [s for s in known if s.begin <= end and begin - BEFORE_S <= s.end]
+    near = [s for s in known if s.begin <= end and begin - BEFORE_S <= s.end and (not s.routes or hurt.router in s.routes)]
     asked_from = study.node_of(hurt.source)
     if any(s.host == asked_from for s in known):  # a probe of an edge tells of that edge
         near = [s for s in near if s.host in {"", asked_from}]
@@ -91,13 +94,15 @@ def _happened(study: Study) -> list[Happening]:
                 Happening(t.at, end, f"restart of {t.service} suppressed on {name}" if t.suppressed else f"{t.service} restarted on {name}", host=name)
             )
     seen: set[tuple[str, str, int]] = set()
+    fed = feeding(study)
     for mark in study.marks(Kind.VRRP_STATE, Kind.SERVER_DOWN, Kind.NO_SERVER, Kind.DB_SWITCHOVER, Kind.DB_FAILOVER, Kind.NODE_STATE):
         words = _words(study, mark)
         key = (words, mark.object, int((mark.at or 0.0) // 3))
         if mark.at is not None and words and key not in seen:
             seen.add(key)
             doubt = study.width(mark.source)
-            found.append(Happening(mark.at - doubt, mark.at + doubt, words, mark.kind == Kind.VRRP_STATE))
+            routes = fed.get(mark.object.lstrip("/"), fed.get(mark.object.rpartition("/")[2], ())) if mark.kind in _DATABASES else ()
+            found.append(Happening(mark.at - doubt, mark.at + doubt, words, mark.kind == Kind.VRRP_STATE, routes=routes))
     return found
 
 

@@ -153,7 +153,7 @@ class Cells:
 
     def settle(self) -> bool:
         """Close the columns that are full; whether any was. To be called now and then while much is added."""
-        full = [columns for columns in self.columns.values() if len(columns.seconds) >= FULL or len(columns.uncommon_minutes.open) >= FULL]
+        full = [columns for columns in self.columns.values() if len(columns.tooks) >= FULL or len(columns.uncommon_minutes.open) >= FULL]
         for columns in full:
             columns.close()
         return bool(full)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -37,7 +37,7 @@ class Wanted:
 
 def make(book: Book, settings: Settings, wanted: Wanted) -> Report:
     """The whole report of what was read."""
-    clocks = {clock.node: clock for clock in clocks_of(book, wanted.reference or reference_of(book), wanted.clocks)}
+    clocks = {clock.node: clock for clock in clocks_of(book, wanted.reference or reference_of(book, wanted.clocks), wanted.clocks)}
     study = Study(book, Window(0.0, 0.0), None, clocks, settings)
     study.window = whole(wanted.window) if wanted.window is not None else _suggested(study, wanted.roll)
     study.baseline = whole(wanted.baseline) if wanted.baseline is not None else baseline_of(study.window, _first(study))
@@ -64,14 +64,17 @@ def make(book: Book, settings: Settings, wanted: Wanted) -> Report:
     )
 
 
-def reference_of(book: Book) -> str:
-    """The machine whose clock the others are measured against: that of the access log with the most lines, else of the largest source."""
+def reference_of(book: Book, given: Collection[str] = ()) -> str:
+    """The machine whose clock the others are measured against: that of the access log with the most lines, else of the largest source.
+
+    Never one of ``given``, whose clocks are known to be wrong; "" where no other is left: then they are corrected to the time that was meant.
+    """
     lanes = Counter(dict.fromkeys(book.sources, 0))
     for lane in book.cells.lanes():
         if lane.source in lanes:
             lanes[lane.source] += book.sources[lane.source].lines
     ranked = sorted(book.sources.values(), key=lambda s: (-lanes[s.name], -s.lines, s.name))
-    return (ranked[0].node or ranked[0].name) if ranked else ""
+    return next((node for s in ranked if (node := s.node or s.name) not in given), "")
 
 
 def _suggested(study: Study, roll: str) -> Window:

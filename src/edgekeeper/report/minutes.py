@@ -53,7 +53,7 @@ class Minutes:
         took, status = _bytes(tooks), _bytes(statuses)
         minute = _bytes(array("I", map(floordiv, seconds, repeat(60))))
         numbers[0::8], numbers[1::8] = took[2::4].translate(_FIRST_BIT), took[3::4]
-        numbers[2::8], numbers[3::8] = status[0::2], status[1::2]
+        numbers[2::8], numbers[3::8] = status[0::4], status[1::4]
         numbers[4::8], numbers[5::8], numbers[6::8], numbers[7::8] = minute[0::4], minute[1::4], minute[2::4], minute[3::4]
         column = array("Q", bytes(numbers))
         if not _LITTLE:

@@ -6,13 +6,14 @@ import math
 from collections import Counter
 from typing import Final
 
+from edgekeeper.measure.binomial import never_seen
 from edgekeeper.measure.outages import blind_s
-from edgekeeper.measure.share import clopper_pearson
 from edgekeeper.report.document import Hurt, longest
-from edgekeeper.report.figures.counts import share, total
+from edgekeeper.report.figures.counts import at_most, share, total, unseen_s
+from edgekeeper.report.figures.outages import told
 from edgekeeper.report.figures.say import clock, lasted, many, seconds, some
 from edgekeeper.report.figures.traffic import Count, count
-from edgekeeper.report.kinds import TORN_COMPRESSION
+from edgekeeper.report.kinds import TORN_COMPRESSION, Kind
 from edgekeeper.report.pages.when import iso
 from edgekeeper.report.study import Study
 
@@ -20,7 +21,7 @@ SKIPPED_MOST: Final = 0.01
 """Above this share of lines that could not be read, what was lost may be what matters."""
 
 GONE_MOST: Final = 0.01
-"""Above this share of requests that clients gave up, it is said in the verdict: nobody waits for an answer that does not come."""
+"""Above this share of requests that clients gave up, or that were answered by a 500, it is said in the verdict."""
 
 
 def judge(study: Study) -> tuple[str, bool]:
@@ -40,10 +41,30 @@ def judge(study: Study) -> tuple[str, bool]:
         ), False
     seen = count(study, study.book.cells.lanes(), study.window.begin, study.window.end)
     probed = sum(len(samples) for samples in study.samples().values())
+    undated = [mark for mark in study.marks(Kind.OUTAGE) if mark.at is None]
+    if not seen.asked and not probed and not study.outages and undated:
+        return f"Told by others, without a time of day: {told(study).answer}.", True
     if not seen.asked and not probed and not study.outages:
         return f"Cannot judge: no request and no probe lies in the window; {_reach(study)}.", False
+    missing = _missing(study)
+    if missing and seen.bad == seen.asked > 0:
+        return f"Cannot judge: no good answer is in these logs, and {missing}; are they filtered?", False
     said = _hurt(study, seen) if study.outages else _unhurt(study, seen, probed)
+    if missing:
+        said += f"; but {missing}: {'good answers may be missing between bad ones' if study.outages else 'failed ones may be among them'}"
+    elif seen.bad == seen.asked > 0 and study.outages:
+        said += "; no good answer is in these logs: if they are filtered, how long it lasted is not proven"
     return f"{said}{_torn(study)}.", True
+
+
+def _missing(study: Study) -> str:
+    """The log that lacks most lines by the running number of its proxy; "" where none lacks more than may be missing."""
+    numbered = [s for s in study.book.sources.values() if s.numbers.expected - s.numbers.seen > s.numbers.expected * SKIPPED_MOST]
+    if not numbered:
+        return ""
+    worst = max(numbered, key=lambda s: 1 - s.numbers.seen / s.numbers.expected)
+    numbers = worst.numbers
+    return f"{numbers.expected - numbers.seen:,} of {numbers.expected:,} lines of {worst.name} never arrived, by the proxy's own running number"
 
 
 def _reach(study: Study) -> str:
@@ -95,18 +116,27 @@ def _name(hurt: Hurt) -> str:
 def _unhurt(study: Study, seen: Count, probed: int) -> str:
     parts = []
     if seen.asked:
-        high = clopper_pearson(seen.bad, seen.asked)[1]
         parts.append(
-            f"{seen.bad:,} of {many(seen.asked, 'request')} failed (below {100 * high:.2g} % at 95 %)"
+            f"{seen.bad:,} of {many(seen.asked, 'request')} failed (below {at_most(never_seen(seen.asked))} at 95 %)"
             if not seen.bad
             else f"{_failed(seen)}, never for long enough to be an outage"
         )
     if probed:
         parts.append(f"all of {many(probed, 'probe')} were answered" if not _failures(study) else f"{_failures(study):,} of {many(probed, 'probe')} failed")
-    gone = total(study, study.book.cells.lanes(), study.window).gone
-    if seen.asked and gone > seen.asked * GONE_MOST:
-        parts[0] += f", but {gone:,} of them were given up by their clients before an answer came (499)"
+    other = _otherwise(study, seen)
+    if other:
+        parts[0] += f", but of them {other}"
     return f"No outage was seen: {' and '.join(parts)}{_bound(_blind(study))}"
+
+
+def _otherwise(study: Study, seen: Count) -> str:
+    """Answers that are counted apart, where they are many: nobody would call them good either."""
+    found = total(study, study.book.cells.lanes(), study.window)
+    said = {
+        "were given up by their clients before an answer came (499)": found.gone,
+        "were answered by an error that is not counted as a failure of the way (500 and others)": found.other,
+    }
+    return " and ".join(f"{number:,} {what}" for what, number in said.items() if number > seen.asked * GONE_MOST)
 
 
 def _failures(study: Study) -> int:
@@ -131,11 +161,5 @@ def _blind(study: Study) -> dict[str, float]:
     for key, samples in study.samples().items():
         found[key[1]] = min(found.get(key[1], math.inf), blind_s(samples))
     for router in study.routers():
-        last, widest = study.window.begin, 0.0
-        cells = [cell for cell in study.cells(study.lanes(router=router), study.window) if cell.good]
-        for cell in cells:
-            widest = max(widest, cell.good_first_end - last)
-            last = max(last, cell.good_last_start)
-        if cells:
-            found[router] = max(widest, study.window.end - last)
+        found[router] = unseen_s(study, study.lanes(router=router))
     return found

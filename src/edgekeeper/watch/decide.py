@@ -278,7 +278,7 @@ def _tick(state: State, now: float, policy: Policy) -> Decision:
         return _look(state, now, "hold", "guard, turn and budget are looked at")
     if policy.probed and state.phase is not Phase.CURING and now >= state.next_ask:
         return _ask(state, now, policy, "hold", "the next round is due")
-    if state.phase is Phase.ARMED and not policy.probed and now - state.last_hit >= CALM_S:
+    if state.phase is Phase.ARMED and not policy.probed and now >= state.last_hit + CALM_S:
         return Decision(replace(state, phase=Phase.QUIET, since=now, line=""), "disarm", f"no line came for {CALM_S:g} s, and nothing could confirm it")
     return Decision(state, "hold", "nothing is due")
 

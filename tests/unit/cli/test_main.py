@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import importlib
 import os
 
@@ -7,6 +8,7 @@ import pytest
 import typer
 
 from edgekeeper.cli import root
+from edgekeeper.cli.ending import internal
 from edgekeeper.cli.main import global_options_first, run
 from edgekeeper.errors import AbortedError, LockHeldError, MissingError, RefusedError, StepFailedError, UsageError
 
@@ -136,3 +138,10 @@ def test_every_command_is_listed_with_the_sentence_of_its_own_help() -> None:
         what = getattr(importlib.import_module(command.module), command.what)
         if not isinstance(what, typer.Typer):
             assert (what.__doc__ or "").strip().split("\n")[0] == command.help, command.name
+
+
+def test_a_full_disk_behind_the_output_is_no_mistake_of_ours():
+    told = internal(OSError(errno.ENOSPC, "No space left on device"))
+    assert "no space left" in str(told)
+    assert told.exit_code == 5
+    assert "internal error" in str(internal(OSError(errno.EIO, "Input/output error")))

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from edgekeeper.cli.report_work import Asked, check, judge, write_page
+from edgekeeper.cli.main import run
+from edgekeeper.cli.report_work import Asked, check, gather, judge, write_page
 from edgekeeper.config.report import ReportOf
 from edgekeeper.errors import RefusedError, UsageError
 from edgekeeper.report.book import Book, Source
@@ -73,13 +74,28 @@ def test_what_is_no_former_report(tmp_path: Path, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [{"clocks": ("nosuch=5s",)}, {"reference": "nosuch"}, {"clocks": ("access.log=5s",)}, {"clocks": ("gw=--5s",)}, {"clocks": ("gw=",)}]
+    "options",
+    [
+        {"clocks": ("nosuch=5s",)},
+        {"reference": "nosuch"},
+        {"clocks": ("access.log=5s",), "reference": "access.log"},
+        {"clocks": ("gw=--5s",)},
+        {"clocks": ("gw=",)},
+    ],
 )
 def test_a_clock_that_would_not_be_corrected_is_refused(book: Book, options: dict[str, object]) -> None:
     book.sources["frr.log"] = Source("frr.log", "frr.log", "frr", node="gw")
     with pytest.raises(UsageError):
         reported(book, **options)
     assert {clock.node: clock.shift_s for clock in reported(book, clocks=("gw=-5s",)).clocks}["gw"] == -5.0
+
+
+def test_a_clock_that_is_known_to_be_wrong_is_not_the_one_of_reference(book: Book) -> None:
+    made = reported(book, clocks=("access.log=5s",), window="2026-09-07T04:00:04Z+2s")
+    assert [(clock.node, clock.shift_s) for clock in made.clocks] == [("access.log", 5.0)]
+    assert "1 request failed" in made.verdict
+    book.sources["frr.log"] = Source("frr.log", "frr.log", "frr", node="gw")
+    assert {clock.node: clock.shift_s for clock in reported(book, clocks=("access.log=5s",)).clocks} == {"gw": 0.0, "access.log": 5.0}
 
 
 def test_what_is_no_file_is_not_replaced_and_not_waited_for(book: Book, tmp_path: Path) -> None:
@@ -95,3 +111,15 @@ def test_what_is_no_file_is_not_replaced_and_not_waited_for(book: Book, tmp_path
 def test_a_page_in_no_folder_is_refused_before_anything_is_read(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="there is no folder"):
         check(Asked(), tmp_path / "nosuch" / "roll.html")
+
+
+def test_an_empty_name_is_not_the_current_folder() -> None:
+    with pytest.raises(UsageError, match="is empty"):
+        gather(Asked(logs=("",)), SAID, None)
+
+
+@pytest.mark.parametrize("more", [["--html", "roll.html"], ["--fail-if", "outages > 0"], ["--against", "former.json"]])
+def test_what_sql_does_not_answer_is_refused(more: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "access.log").write_text("x")
+    assert run(["report", str(tmp_path / "access.log"), "--sql", "SELECT 1", *more]) == UsageError.exit_code
+    assert "in place of a report" in capsys.readouterr().err

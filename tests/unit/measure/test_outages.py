@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgekeeper.measure.outages import Outage, blind_s, longest, outages, summarize
+from edgekeeper.measure.outages import Outage, blind_s, hole_of, longest, outages, summarize
 from edgekeeper.model.sample import Sample
 
 
@@ -128,3 +128,14 @@ def test_the_summary_counts() -> None:
     assert (summary.asked, summary.unanswered, summary.slow) == (6, 2, 1)
     assert summary.text().startswith("2 of 6 questions unanswered in 2 outages, the longest less than")
     assert len(summary.strict) == 2
+
+
+def test_the_time_in_which_nobody_asked_does_not_count_for_the_least() -> None:
+    """A machine that slept for five minutes between two failures has not seen five minutes of outage."""
+    asked = [0.0, 1.0, 2.0, 3.0, 303.0, 304.0, 305.0]
+    samples = [Sample(at, "dns", "fresh", at, at + 0.1, ok=at in {0.0, 305.0}) for at in asked]
+    (told,) = outages(samples, hole_s=hole_of(samples))
+    assert told.min_s == pytest.approx((3.0 - 1.1) + (304.0 - 303.1))
+    assert told.max_s == pytest.approx(305.1 - 0.0)
+    (careless,) = outages(samples)
+    assert careless.min_s == pytest.approx(304.0 - 1.1)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edgekeeper.measure.outages import summarize
+from edgekeeper.measure.outages import outages, summarize
 from edgekeeper.measure.running import KEPT, Running, Times
 from edgekeeper.model.sample import Sample
 from edgekeeper.model.time import Span
@@ -21,17 +22,20 @@ SAMPLES = st.lists(st.tuples(st.integers(0, 400), st.integers(0, 30), st.boolean
 
 
 @settings(max_examples=150)
-@given(SAMPLES, st.integers(0, 5))
-def test_it_says_the_same_as_the_whole_form(drawn: list[tuple[int, int, bool, bool]], every: int) -> None:
+@given(SAMPLES, st.integers(0, 5), st.sampled_from([0.5, 3.0, math.inf]))
+def test_it_says_the_same_as_the_whole_form(drawn: list[tuple[int, int, bool, bool]], every: int, hole_s: float) -> None:
     samples = [sample(at / 10, took / 10, ok=ok, slow=slow) for at, took, ok, slow in drawn]
-    running = Running()
+    running = Running(hole_s)
     arriving = sorted(samples, key=lambda s: s.done)
     for number, one in enumerate(arriving):
         running.add(one)
         if every and number % every == 0:
             running.settle(min((later.sent for later in arriving[number + 1 :]), default=math.inf))
     running.settle()
-    assert running.summary() == summarize(samples)
+    said = running.summary()
+    assert said.lenient == outages(samples, hole_s=hole_s)
+    assert said.strict == outages(samples, hole_s=hole_s, strict=True)
+    assert replace(said, lenient=(), strict=()) == replace(summarize(samples), lenient=(), strict=())
 
 
 def test_an_outage_under_way_is_open_and_ends_with_the_next_good_answer() -> None:

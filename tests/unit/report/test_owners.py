@@ -18,7 +18,7 @@ from edgekeeper.report.owners import feeder, feeds, owner_of
         ("wordpress-mariadb-0", "wordpress-mariadb", "numbered", "wordpress-mariadb-0"),
         ("web/wordpress-7d4b9c5f6d-x2x8z", "web/wordpress", "replicas", "web/wordpress"),
         ("web/wordpress-7d4b9c5f6d-l9wqk", "web/wordpress", "replicas", "web/wordpress"),
-        ("kube-system/cilium-x7k2p", "kube-system/cilium", "generated", "kube-system/cilium"),
+        ("kube-system/node-agent-4w8tz", "kube-system/node-agent", "generated", "kube-system/node-agent"),
         ("jobs/backup-29412345-vv7kq", "jobs/backup", "job", "jobs/backup"),
         ("mail/protonmail-bridge", "mail/protonmail-bridge", "bare", "mail/protonmail-bridge"),
         ("a/home-assistant", "a/home-assistant", "bare", "a/home-assistant"),  # vowels: nobody generated that
@@ -36,8 +36,8 @@ WORKLOADS = ["git/gitea", "git/git", "web/wordpress", "web/wordpress-mariadb", "
     ("router", "fed"),
     [
         ("gitea@docker", ("git/gitea",)),
-        ("git-gitea-git-example-net@kubernetes", ("git/gitea",)),
-        ("websecure-git-gitea-git-example-net@kubernetes", ("git/gitea",)),
+        ("git-gitea-git-example@kubernetes", ("git/gitea",)),
+        ("websecure-git-gitea-git-example@kubernetes", ("git/gitea",)),
         ("mon-grafana-0123456789abcdef@kubernetescrd", ("mon/grafana",)),
         ("wordpress", ("web/wordpress", "web/wordpress-mariadb")),
         ("edge -> gitea@file", ("git/gitea",)),

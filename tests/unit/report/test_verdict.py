@@ -10,11 +10,12 @@ from tests.fakes.studies import T0, ask, hurt, mark, roll, skewed, study
 
 from edgekeeper.model.sample import Sample
 from edgekeeper.model.time import Span
+from edgekeeper.report.book import Numbers
 from edgekeeper.report.causes import caused
 from edgekeeper.report.cells import Lane
 from edgekeeper.report.document import Window
 from edgekeeper.report.figures.drains import drains
-from edgekeeper.report.kinds import TORN_COMPRESSION, TRUNCATED, Kind, Request
+from edgekeeper.report.kinds import TORN_COMPRESSION, TRUNCATED, Kind, Mark, Request
 from edgekeeper.report.rules import Verdict
 from edgekeeper.report.study import Study
 from edgekeeper.report.verdict import judge
@@ -61,7 +62,7 @@ def test_no_outage_comes_with_its_bounds() -> None:
     made = busy()
     sentence, can = judge(made)
     assert can
-    assert sentence == "No outage was seen: 0 of 1,440 requests failed (below 0.26 % at 95 %); an outage of up to 1.0 s would not have been seen."
+    assert sentence == "No outage was seen: 0 of 1,440 requests failed (below 0.21 % at 95 %); an outage of up to 1.0 s would not have been seen."
     ask(made, "wiki@docker", [0.0, 1000.0])
     assert "an outage of up to 1.0 s (gitea@docker) to 16 min 40 s (wiki@docker) would not have been seen" in judge(made)[0]
 
@@ -153,7 +154,12 @@ def test_clients_that_gave_up_are_no_good_answers() -> None:
     for t in range(15):
         request = Request(T0 + t + 0.5, 30.0, 499, "gitea@docker")
         made.book.cells.add(Lane("access", "gitea@docker", "lan"), request, Verdict.GONE)
-    assert "but 15 of them were given up by their clients before an answer came (499)" in judge(made)[0]
+    assert "but of them 15 were given up by their clients before an answer came (499);" in judge(made)[0]
+    for t in range(20):
+        request = Request(T0 + t + 0.5, 0.1, 500, "gitea@docker")
+        made.book.cells.add(Lane("access", "gitea@docker", "lan"), request, Verdict.OTHER)
+    made.memo.clear()
+    assert "(499) and 20 were answered by an error that is not counted as a failure of the way (500 and others);" in judge(made)[0]
 
 
 def test_a_damaged_file_is_named_as_nobody_knows_how_much_is_missing() -> None:
@@ -162,3 +168,53 @@ def test_a_damaged_file_is_named_as_nobody_knows_how_much_is_missing() -> None:
     assert judge(made)[0].endswith("; what lies behind a damage in access was not read.")
     made.outages = (hurt("gitea@docker", 100, 185),)
     assert judge(made)[0].endswith("; what lies behind a damage in access was not read.")
+
+
+def test_a_log_that_lacks_lines_proves_less() -> None:
+    made = busy()
+    made.outages = (hurt("gitea@docker", 100, 185),)
+    made.book.sources["access"].numbers = Numbers(990, 1000)
+    assert "never arrived" not in judge(made)[0]
+    made.book.sources["access"].numbers = Numbers(900, 1000)
+    assert judge(made)[0].endswith(
+        "; but 100 of 1,000 lines of access never arrived, by the proxy's own running number: good answers may be missing between bad ones."
+    )
+
+
+def test_a_log_of_nothing_but_failures_is_not_taken_for_an_outage() -> None:
+    made = study()
+    ask(made, "gitea@docker", [100.0, 200.0, 300.0], bad=True)
+    made.outages = (replace(hurt("gitea@docker", 100, 300), span=Span(200.0, math.inf)),)
+    assert judge(made)[1]
+    assert "if they are filtered, how long it lasted is not proven" in judge(made)[0]
+    made.book.sources["access"].numbers = Numbers(3, 3000)
+    assert judge(made) == (
+        "Cannot judge: no good answer is in these logs, and 2,997 of 3,000 lines of access never arrived, by the proxy's own running number; are they filtered?",
+        False,
+    )
+
+
+def test_a_database_is_no_cause_of_a_route_that_it_does_not_feed() -> None:
+    made = study([*roll("n1", 100, "web/blog-pg-1"), mark(120, Kind.DB_SWITCHOVER, "web/blog-pg", to="blog-pg-2")])
+    made.drains = drains(made)
+    ask(made, "web-blog-x@kubernetes", [0.0])
+    ask(made, "git-gitea-x@kubernetes", [0.0])
+    made.outages = (hurt("web-blog-x@kubernetes", 118, 130), hurt("git-gitea-x@kubernetes", 118, 130))
+    blog, git = caused(made)
+    assert "switchover of blog-pg" in blog.cause
+    assert "switchover" not in git.cause
+
+
+def test_a_drill_s_results_have_no_time_of_day_and_are_told_all_the_same() -> None:
+    one = study()
+    one.book.marks.append(
+        Mark(None, Kind.OUTAGE, "dns-member-killed/defaults", source="drills.json", data={"min_s": 0.0, "max_s": 0.005, "bad": 1, "asked": 2500})
+    )
+    assert judge(one) == ("Told by others, without a time of day: 1 outage told, the longest: dns-member-killed/defaults, less than 5 ms.", True)
+
+
+def test_few_of_many_are_not_told_as_none() -> None:
+    made = study()
+    ask(made, "app", [t * 0.4 for t in range(3000)])
+    ask(made, "app", [700.0], bad=True)
+    assert "1 of 3,001 requests failed (0.033 %), never for long enough to be an outage" in judge(made)[0]

@@ -248,3 +248,10 @@ class _EveryRound(_Replay):
 
     def _tick_at(self) -> float:
         return max(due(self._state, self._policy), self._now)
+
+
+def test_a_moment_that_a_double_cannot_hit_ends_the_calm_nevertheless() -> None:
+    """``last_hit + 10 - last_hit`` is a little less than ten for this one: the clock of a replay stands still until somebody acts."""
+    signs = [Sign(30.952623345417155, Kind.HIT, "x", "x")]
+    outcome = simulate(Policy(probed=False), with_cooldown(0.0), signs, from_lines([], 3000, quiet_s=30))
+    assert outcome.told

@@ -5,10 +5,12 @@ Nothing seen in a quiet time is not nothing: of 3,400 requests without an error,
 
 from __future__ import annotations
 
+import math
+
 from edgekeeper.measure.binomial import never_seen
 from edgekeeper.measure.share import wilson
 from edgekeeper.report.document import Figure, Table, Window
-from edgekeeper.report.figures.counts import asked, router_name, share, total
+from edgekeeper.report.figures.counts import asked, at_most, router_name, share, total
 from edgekeeper.report.figures.drains import step
 from edgekeeper.report.figures.say import clock, many
 from edgekeeper.report.kinds import Kind
@@ -43,7 +45,7 @@ def quiet(study: Study) -> tuple[Window | None, str]:
 def _read(study: Study, window: Window) -> Window | None:
     """As much of a time as was read; None where that is less than a tenth."""
     spans = study.covered({lane.source for lane in study.lanes()})
-    parts = [(max(begin, window.begin), min(end, window.end)) for begin, end in spans if begin < window.end and end > window.begin]
+    parts = [(max(begin, window.begin), min(math.floor(end) + 1.0, window.end)) for begin, end in spans if begin < window.end and end > window.begin]
     if sum(end - begin for begin, end in parts) < (window.end - window.begin) / 10:
         return None
     return whole(Window(parts[0][0], parts[-1][1], window.why))
@@ -114,7 +116,7 @@ def _bound(bad: int, n: int) -> str:
     if not n:
         return "nobody asked"
     if bad == 0:
-        return f"less than {share(never_seen(n), 1)}"
+        return f"less than {at_most(never_seen(n))}"
     low, high = wilson(bad, n)
     return f"{share(low, 1)} to {share(high, 1)}"
 

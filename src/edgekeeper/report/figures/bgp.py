@@ -23,8 +23,8 @@ from edgekeeper.report.study import Study
 BEFORE_S = 600.0
 """A withdrawal counts as the one before a Down when it came at most this long before."""
 
-UNLIKELY = 0.01
-"""Fewer requests than this probability allows are called missing."""
+UNLIKELY = 0.001
+"""Fewer requests than this probability allows are called missing: with some ten gaps and classes, one of a hundred would come up by chance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +142,10 @@ def _row(study: Study, gap: SessionGap) -> tuple[str, ...]:
 
 def _answer(study: Study, found: list[SessionGap]) -> str:
     ended = [g for g in found if g.up is not None]
+    observers = len({g.observer for g in found})
     parts = [many(len(found), "session") + " went down"]
+    if observers > 1:
+        parts = [f"{observers} machines tell {many(len(found), 'time')} of a session that went down (each end tells of its own)"]
     if ended:
         longest = max(ended, key=lambda g: g.span.max_s)
         shortest = min(ended, key=lambda g: g.span.min_s)

@@ -64,7 +64,7 @@ def down_minutes(runs: tuple[Run, ...], begin: float, end: float, *, most: bool 
 
 def _until(bad: Run, good: list[Run], *, most: bool) -> float:
     """When a client that was down was up again: its next good answer, unless it was silent for too long; else its last bad one."""
-    again = min((run.first for run in good if (run.first >= bad.last if most else run.last > bad.last)), default=bad.last)
+    again = min((run.first for run in good if run.last > bad.last and (run.first >= bad.last or not most)), default=bad.last)
     return again if 0 <= again - bad.last <= SILENCE_S else bad.last
 
 
@@ -97,7 +97,7 @@ def user_minutes(study: Study) -> Users:
         mine = down_minutes(client.runs, begin, end)
         up += mine[0]
         down += mine[1]
-        down_most += down_minutes(client.runs, begin, end, most=True)[1] if mine[1] or any(not run.ok for run in client.runs) else 0.0
+        down_most += max(mine[1], down_minutes(client.runs, begin, end, most=True)[1])
         hurt += any(not run.ok and run.first < end and run.last >= begin for run in client.runs)
     return Users(up, down, down_most, hurt)
 

@@ -49,8 +49,9 @@ def clocks_of(book: Book, reference: str, given: Mapping[str, float]) -> tuple[C
 def _clock(node: str, offset: Offset) -> Clock:
     method = f"{', '.join(offset.methods)} ({many(offset.events, 'event')})"
     if offset.drift is not None:
-        low, high = sorted(1e6 * gain for gain in offset.drift)
-        method += f"; it drifts by {low:.0f} to {high:.0f} ppm"
+        gains = [-1e6 * gain for gain in offset.drift]  # what is to be added falls while the clock gains
+        way, sizes = ("gains", gains) if min(gains) > 0 else ("loses", [-gain for gain in gains]) if max(gains) < 0 else ("gains", gains)
+        method += f"; it {way} {min(sizes):.0f} to {max(sizes):.0f} s in a million"
     elif offset.steps:
         method += "; it was set " + some([f"between {clock(begin)} and {clock(end)}" for begin, end in offset.steps], 3)
     elif offset.moved:

@@ -1,7 +1,7 @@
-"""F14: what this roll cost each application, and whether it cost less than a former one. Pure.
+"""F14: what this roll cost each route, and whether it cost less than a former one. Pure.
 
-The unit is the outage of an application in a roll, not the request: requests of one outage are not independent, and a test on their counts
-calls two equal rolls different in 44 % of simulations. Applications are paired and the signs of their differences are flipped. As an
+The unit is the outage of a route in a roll, not the request: requests of one outage are not independent, and a test on their counts
+calls two equal rolls different in 44 % of simulations. Routes are paired and the signs of their differences are flipped. As an
 outage is known within bounds only, the test is made on the least and on the most, and a change is claimed where both agree.
 """
 
@@ -25,9 +25,7 @@ from edgekeeper.report.study import Study
 LEVEL: Final = 0.05
 """A change is claimed when chance alone would do as much in fewer than one of twenty rolls."""
 
-_POWER: Final = (
-    "With outages from 30 to 90 s, one roll each of 10 applications shows a halving nearly always, and a quarter less in fewer than half of the cases."
-)
+_POWER: Final = "With outages from 30 to 90 s, one roll each of 10 routes shows a halving nearly always, and a quarter less in fewer than half of the cases."
 """2,000 simulations each, 2026-11-30: equal rolls were called different in 4.9 %, a halving was seen in 99.6 %, a quarter less in 45 %."""
 
 
@@ -68,7 +66,9 @@ def f14(study: Study) -> Figure:
     rows = tuple((router_name(name), span.text()) for name, span in sorted(hurt.items(), key=lambda item: (-item[1].min_s, -item[1].max_s, item[0])))
     total = Span(sum(s.min_s for s in hurt.values()), sum(s.max_s for s in hurt.values()))
     answer = (
-        f"{many(len(hurt), 'route')} of {len(roll.apps)} with outages, {total.brief()} in all" if hurt else f"none of {len(roll.apps)} routes had an outage"
+        f"{many(len(hurt), 'route')} of {len(roll.apps)} with outages, {total.brief()} if added up"
+        if hurt
+        else f"none of {len(roll.apps)} routes had an outage"
     )
     return Figure("F14", title, answer, table=Table(("route", "outage in all"), rows) if rows else None, data=_data(roll))
 
@@ -112,9 +112,13 @@ def _whole(data: Mapping[str, Any], key: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """Two rolls: the change by the least and by the most that outages can have lasted, over the applications that both have with bounds."""
+    """Two rolls: the change by the least and by the most that outages can have lasted, over the routes that had one, with bounds, in either.
+
+    Those that had none in either (``unhurt``) tell nothing of how long outages are.
+    """
 
     names: tuple[str, ...]
+    unhurt: tuple[str, ...]
     least: Change
     most: Change
     unbounded: tuple[str, ...]
@@ -126,23 +130,20 @@ class Compared:
         """``less``, ``more``, or ``""`` when no change can be shown."""
         if self.least.p > LEVEL or self.most.p > LEVEL:
             return ""
-        signs = {_sign(self.least), _sign(self.most)}
-        return "less" if signs == {-1} else "more" if signs == {1} else ""
-
-
-def _sign(of: Change) -> int:
-    middle = of.median_s or of.low_s + of.high_s
-    return (middle > 0) - (middle < 0)
+        if self.least.sum_s < 0 and self.most.sum_s < 0:
+            return "less"
+        return "more" if self.least.sum_s > 0 and self.most.sum_s > 0 else ""
 
 
 def compare(now: Mapping[str, Span], then: Mapping[str, Span], seed: int = 1) -> Compared:
-    """Pair the applications of two rolls and test their differences."""
+    """Pair the routes of two rolls and test their differences."""
     both = sorted(now.keys() & then.keys())
     unbounded = tuple(n for n in both if math.isinf(now[n].max_s) or math.isinf(then[n].max_s))
-    names = tuple(n for n in both if n not in unbounded)
+    unhurt = tuple(n for n in both if now[n].max_s == 0 and then[n].max_s == 0)
+    names = tuple(n for n in both if n not in {*unbounded, *unhurt})
     least = change([now[n].min_s - then[n].min_s for n in names], seed)
     most = change([now[n].max_s - then[n].max_s for n in names], seed)
-    return Compared(names, least, most, unbounded, tuple(sorted(now.keys() - then.keys())), tuple(sorted(then.keys() - now.keys())))
+    return Compared(names, unhurt, least, most, unbounded, tuple(sorted(now.keys() - then.keys())), tuple(sorted(then.keys() - now.keys())))
 
 
 def compared(study: Study, former: Mapping[str, Any]) -> Figure:
@@ -155,6 +156,8 @@ def compared(study: Study, former: Mapping[str, Any]) -> Figure:
         return Figure("CMP", title, "no requests were read in the window", measured=False)
     found = compare(now.apps, then.apps)
     if not found.names:
+        if found.unhurt and not found.unbounded:
+            return Figure("CMP", title, f"none of {many(len(found.unhurt), 'route')} that were asked in both rolls had an outage in either")
         return Figure("CMP", title, "the two rolls have no route in common whose outages have bounds", measured=False)
     rows = [(router_name(name), then.apps[name].text(), now.apps[name].text(), _difference(now.apps[name], then.apps[name])) for name in found.names]
     rows.sort(key=lambda row: row[0])
@@ -180,14 +183,14 @@ def _figures(of: Change) -> dict[str, Any]:
 
 
 def _answer(found: Compared) -> str:
-    pairs = many(len(found.names), "application")
+    pairs = many(len(found.names), "route")
     low, high = min(found.least.low_s, found.most.low_s), max(found.least.high_s, found.most.high_s)
     p = max(found.least.p, found.most.p)
     interval = f"median difference between {low:+.1f} s and {high:+.1f} s (95 %), p = {p:.2g}"
     if found.claimed:
         return f"outages were {'shorter' if found.claimed == 'less' else 'longer'} than in the former roll: {interval}, over {pairs}"
     if found.least.least_p > LEVEL:
-        return f"{pairs} are too few to show any difference, six are needed; {interval}"
+        return f"{pairs} with an outage {'is' if len(found.names) == 1 else 'are'} too few to show any difference, six are needed; {interval}"
     return f"no difference can be shown: {interval}, over {pairs}"
 
 
@@ -202,6 +205,8 @@ def _notes(now: Roll, then: Roll, found: Compared) -> list[str]:
         notes.append("The nodes were drained in another order, or others were.")
     if found.unbounded:
         notes.append(f"{many(len(found.unbounded), 'route')} with an outage of unknown end left out: {_few(found.unbounded)}.")
+    if found.unhurt:
+        notes.append(f"{many(len(found.unhurt), 'route')} had no outage in either roll, and say nothing of how long one is.")
     lonely = found.only_now + found.only_then
     if lonely:
         notes.append(f"Asked for in one of the two only, so not compared: {_few(lonely)}.")

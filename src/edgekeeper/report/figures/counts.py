@@ -8,7 +8,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, pairwise
+from itertools import accumulate
 
 from edgekeeper.report.cells import BINS, Lane, Total
 from edgekeeper.report.columns import Columns
@@ -31,18 +31,14 @@ def router_name(router: str) -> str:
 
 @dataclass(slots=True)
 class Index:
-    """A lane by the minute of its own clock, made once: sums of all minutes before each, and what good answers leave between them.
+    """A lane by the minute of its own clock, made once: sums of all minutes before each.
 
-    ``sums[k][i]`` counts the good, bad, gone, other and masked ones (k from 0 to 4) of all minutes before ``minutes[i]``; ``first[i]`` and
-    ``last[i]`` are the first end and the last start of the good answers of a minute (nan: there are none), ``gaps[i]`` the longest time within
-    it of which none is known. ``bad`` are seconds with bad answers. Columns are arrays: a day of many lanes has a million minutes.
+    ``sums[k][i]`` counts the good, bad, gone, other and masked ones (k from 0 to 4) of all minutes before ``minutes[i]``; ``bad`` are seconds with
+    bad answers. Columns are arrays: a day of many lanes has a million minutes.
     """
 
     minutes: array[int]
     sums: tuple[array[int], ...]
-    first: array[float]
-    last: array[float]
-    gaps: array[float]
     bad: list[int]
 
 
@@ -57,19 +53,13 @@ def index(study: Study, lane: Lane) -> Index:
 
 def _index(columns: Columns | None) -> Index:
     counts: dict[int, list[int]] = {}
-    edges: dict[int, list[float]] = {}
     bad = []
-    for second, count, _, last_start, first_end, _ in sorted(columns.runs()) if columns is not None else ():
-        minute = second // 60
-        known = counts.get(minute)
+    for second, count, *_ in columns.runs() if columns is not None else ():
+        known = counts.get(second // 60)
         if known is None:
-            counts[minute] = [count, 0, 0, 0, 0]
-            edges[minute] = [second + first_end, second + last_start, 0.0]
-            continue
-        known[0] += count
-        edge = edges[minute]
-        edge[2] = max(edge[2], second + first_end - edge[1])
-        edge[1] = max(edge[1], second + last_start)
+            counts[second // 60] = [count, 0, 0, 0, 0]
+        else:
+            known[0] += count
     for second, bads, gone, other, hidden, *_ in columns.uncommon.rows() if columns is not None else ():
         known = counts.setdefault(second // 60, [0, 0, 0, 0, 0])
         for place, value in enumerate((bads, gone, other, hidden), 1):
@@ -77,28 +67,24 @@ def _index(columns: Columns | None) -> Index:
         if bads:
             bad.append(second)
     minutes = sorted(counts)
-    kept = [edges.get(minute, _NONE) for minute in minutes]
     sums = tuple(array("Q", accumulate((counts[minute][place] for minute in minutes), initial=0)) for place in range(5))
-    first, last, gaps = (array("d", (edge[place] for edge in kept)) for place in range(3))
-    return Index(array("I", minutes), sums, first, last, gaps, bad)
+    return Index(array("I", minutes), sums, bad)
 
 
-_NONE = (math.nan, math.nan, 0.0)
-
-
-def blind_s(study: Study, lane: Lane, window: Window) -> float:
-    """The longest outage that can have lain between good answers of a lane in the window unseen; infinite where there are none.
-
-    From the whole minutes that the window touches; with answers of other lanes in between it is shorter.
-    """
-    made, shift = index(study, lane), study.shift(lane.source)
-    low, high = bisect_left(made.minutes, (window.begin - shift) // 60), bisect_left(made.minutes, (window.end - shift) / 60)
-    kept = [(first, last) for first, last in zip(made.first[low:high], made.last[low:high], strict=True) if not math.isnan(first)]
-    if not kept:
-        return math.inf
-    between = [after[0] - before[1] for before, after in pairwise(kept)]
-    sides = [kept[0][0] - (window.begin - shift), window.end - shift - kept[-1][1]]
-    return max(*made.gaps[low:high], *between, *sides)
+def unseen_s(study: Study, lanes: Iterable[Lane]) -> float:
+    """The longest outage that can have lain in the window unseen between good answers of these lanes together; infinite where there are none."""
+    answers: list[tuple[float, float]] = []
+    for lane in lanes:
+        columns, shift = study.book.cells.columns.get(lane), study.shift(lane.source)
+        begin, end = second_of(study, lane, study.window.begin), second_of(study, lane, study.window.end)
+        runs = columns.runs(begin, end) if columns is not None else ()
+        answers.extend((second + shift + last_start, second + shift + first_end) for second, _, _, last_start, first_end, _ in runs)
+    answers.sort()
+    last, widest = study.window.begin, 0.0
+    for start, first_end in answers:
+        widest = max(widest, first_end - last)
+        last = max(last, start)
+    return max(widest, study.window.end - last) if answers else math.inf
 
 
 def second_of(study: Study, lane: Lane, moment: float) -> int:
@@ -226,3 +212,13 @@ def share(part: float, whole: float) -> str:
         return "-"
     percent = 100 * part / whole
     return f"{percent:.1f} %" if percent >= 1 or percent == 0 else f"{percent:.2g} %"
+
+
+def at_most(part: float) -> str:
+    """A share as an upper bound: rounded up, so that what is printed is true."""
+    percent = 100 * part
+    if percent <= 0:
+        return "0 %"
+    digits = 1 if percent >= 1 else 1 - math.floor(math.log10(percent))
+    up = math.ceil(round(percent * 10**digits, 6)) / 10**digits
+    return f"{up:.1f} %" if up >= 1 else f"{up:.2g} %"

@@ -68,7 +68,8 @@ def _way(study: Study, key: tuple[str, str, str], samples: Sequence[Sample]) -> 
     everything = [replace(s, ts=s.ts + shift, sent=s.sent + shift, done=s.done + shift) if shift else s for s in study.book.samples[key]]
     ordered = sorted(everything, key=lambda s: (s.sent, s.done))
     lies = Edges(ordered)
-    found, strict = (_touching(study, probed.outages(ordered, strict=strict)) for strict in (False, True))
+    hole_s = probed.hole_of(ordered)
+    found, strict = (_touching(study, probed.outages(ordered, strict=strict, hole_s=hole_s)) for strict in (False, True))
     dark = [Dark(lies.begin(o), lies.end(o), lies.sure(o), o.last_bad) for o in found]
     summary = replace(probed.summarize(samples), lenient=found, strict=strict)
     return Way(*key, summary, tuple(dark), found, study.width(key[0]))
@@ -214,7 +215,12 @@ def _answer(found: Sequence[Way], groups: dict[str, list[Way]]) -> str:
     together = [all_dark(group) for group in groups.values()]
     if together:
         most = max(together, key=lambda span: span.max_s)
-        said += f"; ways that are alike were all dark at once: {_said(most)}"
+        if most.max_s == 0:
+            said += "; ways that are alike were never all dark at once"
+        elif most.min_s == 0:
+            said += f"; ways that are alike may all have been dark at once, for {_said(most)}"
+        else:
+            said += f"; ways that are alike were all dark at once for {_said(most)}"
     return said
 
 

@@ -17,7 +17,7 @@ from edgekeeper.model.sample import Sample
 from edgekeeper.model.time import Span
 from edgekeeper.report.cells import Lane
 from edgekeeper.report.document import Figure, Hurt, Table, Window, longest
-from edgekeeper.report.figures.counts import around, asked, blind_s, group_name, index, router_name, total
+from edgekeeper.report.figures.counts import around, asked, group_name, index, router_name, total, unseen_s
 from edgekeeper.report.figures.say import clock, lasted, many, some
 from edgekeeper.report.kinds import Kind, Mark
 from edgekeeper.report.study import Study
@@ -102,7 +102,7 @@ def _seen(study: Study, lanes: Sequence[Lane], window: Window) -> tuple[list[Sec
     or drifted meanwhile.
     """
     clocks = {study.node_of(lane.source) for lane in lanes}
-    apart = len(clocks) > 1 or any(known.moved for node in clocks if (known := study.clocks.get(node)) is not None)
+    apart = len(clocks) > 1 or any(clock_of.moved for node in clocks if (clock_of := study.clocks.get(node)) is not None)
     sources, slack = [], 0.0
     for lane in lanes:
         known = study.book.sources.get(lane.source)
@@ -146,7 +146,7 @@ def _of_probe(study: Study, key: tuple[str, str, str]) -> list[Hurt]:
     begin, end = study.window.begin - shift, study.window.end - shift
     lies = Edges(samples)
     found = []
-    for outage in probed.outages(samples, quiet_s=QUIET_S):
+    for outage in probed.outages(samples, quiet_s=QUIET_S, hole_s=probed.hole_of(samples)):
         if outage.last_bad < begin or outage.first_bad > end:
             continue
         earliest, latest = lies.begin(outage), lies.end(outage)
@@ -235,14 +235,14 @@ def f4(study: Study) -> Figure:
     if not seen:
         return Figure("F4", "Outages of each route", "no access log tells of a request in the window", measured=False)
     rows = tuple(_row(router, [hurt for hurt in routes if hurt.router == router]) for router in dict.fromkeys(hurt.router for hurt in routes))
-    bad = total(study, study.lanes(), study.window).bad
+    single = max(0, total(study, study.lanes(), study.window).bad - sum(_inside(study, hurt) for hurt in routes))
     return Figure(
         "F4",
         "Outages of each route",
         _answer(routes, seen),
         table=Table(("route", "outages", "lasted in all", "longest full outage", "impaired", "bad answers"), rows) if rows else None,
-        notes=tuple(_notes(study, routes, seen, bad)),
-        data={"routes_measured": len(seen), "single_errors": max(0, bad - sum(hurt.requests for hurt in routes))},
+        notes=tuple(_notes(study, routes, seen, single)),
+        data={"routes_measured": len(seen), "single_errors": single},
     )
 
 
@@ -271,11 +271,33 @@ def _row(router: str, hurts: Sequence[Hurt]) -> tuple[str, ...]:
     )
 
 
-def _notes(study: Study, routes: Sequence[Hurt], seen: Sequence[str], bad: int) -> list[str]:
+def _over(study: Study, hurt: Hurt) -> bool:
+    """Whether bad answers of it began outside the window."""
+    return hurt.first_bad < study.window.begin or hurt.last_bad >= study.window.end
+
+
+def _inside(study: Study, hurt: Hurt) -> int:
+    """How many of its bad answers began in the window."""
+    if not _over(study, hurt):
+        return hurt.requests
+    whole = around(hurt.first_bad, hurt.last_bad)
+    return total(study, study.lanes(router=hurt.router), Window(max(whole.begin, study.window.begin), min(whole.end, study.window.end))).bad
+
+
+def _notes(study: Study, routes: Sequence[Hurt], seen: Sequence[str], single: int) -> list[str]:
     notes = []
-    single = bad - sum(hurt.requests for hurt in routes)
-    if single > 0:
-        notes.append(f"{many(single, 'bad answer')} stood alone (fewer than three, within less than a second) and count as single errors, not as outages.")
+    over = sum(_over(study, hurt) for hurt in routes)
+    if over:
+        notes.append(
+            f"{many(over, 'outage')} {'reaches' if over == 1 else 'reach'} over the edge of the window and {'is' if over == 1 else 'are'} told as a whole."
+        )
+    if single:
+        alone = (
+            "stood alone and counts as a single error"
+            if single == 1
+            else "stood alone (fewer than three, within less than a second) and count as single errors"
+        )
+        notes.append(f"{many(single, 'bad answer')} {alone}, not as {'an outage' if single == 1 else 'outages'}.")
     silent = [router_name(router) for router in study.routers() if router not in seen]
     if silent:
         notes.append(f"Not measured, since nobody asked for it in the window: {some(silent)}.")
@@ -288,7 +310,7 @@ def _notes(study: Study, routes: Sequence[Hurt], seen: Sequence[str], bad: int) 
         if quiet:
             notes.append(f"While {drain.node} was out nobody asked for {some(quiet)}: not measured there.")
     hurt = {h.router for h in routes}
-    blind = {router: min(blind_s(study, lane, study.window) for lane in study.lanes(router=router)) for router in seen if router not in hurt}
+    blind = {router: unseen_s(study, study.lanes(router=router)) for router in seen if router not in hurt}
     if blind:
         worst = max(blind, key=lambda router: blind[router])
         bound = f"{blind[worst]:.1f} s" if math.isfinite(blind[worst]) else "any length"

@@ -9,7 +9,7 @@ from edgekeeper.measure.binomial import never_seen
 from edgekeeper.report.cells import EDGES_S
 from edgekeeper.report.document import Figure, Table, Window
 from edgekeeper.report.figures.baseline import quiet
-from edgekeeper.report.figures.counts import asked, router_name, share, took, total, words
+from edgekeeper.report.figures.counts import asked, at_most, router_name, share, took, total, words
 from edgekeeper.report.figures.outages import TOLD, is_probe
 from edgekeeper.report.figures.say import many, some
 from edgekeeper.report.study import Study
@@ -124,7 +124,9 @@ def masked(study: Study) -> Figure:
     return Figure(
         "MASK",
         "Failures that the proxy hid",
-        f"{many(saved, 'request')} failed at first and went well on another attempt ({share(saved, n)})" if saved else "no line tells of one",
+        f"{many(saved, 'request')} failed at first and went well on another attempt ({share(saved, n)})"
+        if saved
+        else "no line tells of a request that was saved by another attempt",
         table=Table(("route", "saved", "of its requests"), rows) if rows else None,
         data={"masked": saved},
     )
@@ -145,12 +147,12 @@ def clean(study: Study) -> Figure:
         measured += len(seen)
         unhurt += len(seen) - hits
         if seen and not hits:
-            rows.append((router_name(router), str(len(seen)), f"less than {share(never_seen(len(seen)), 1)}"))
-    bound = share(never_seen(len(windows)), 1)
+            rows.append((router_name(router), str(len(seen)), f"less than {at_most(never_seen(len(seen)))}"))
+    bound = at_most(never_seen(len(windows)))
     return Figure(
         "ZERO",
         "What clean drains prove",
-        f"{unhurt} of {measured} pairs of a route and a drain were clean; {many(len(windows), 'clean drain')} of a route prove only that fewer than {bound} hurt it",
+        f"{unhurt} of {measured} pairs of a route and a drain were clean; {many(len(windows), 'clean drain')} of a route {'proves' if len(windows) == 1 else 'prove'} only that less than {bound} of drains hurt it (95 %)",
         table=Table(("route that was never hurt", "drains in which it was asked", "share of drains that may hurt it, at 95 %"), tuple(rows[:MOST_ROWS]))
         if rows
         else None,

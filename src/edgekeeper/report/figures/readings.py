@@ -99,7 +99,7 @@ def _of_journals(study: Study) -> list[Reading]:
                 length = max(0.0, end - trigger.at)
                 grain = 1.0  # journals are in whole seconds
                 span = Span(max(0.0, length - grain), length + grain if trigger.answered is not None else math.inf)
-                naive = f"{length:.1f} s from {'the trigger'} to {'an answer' if trigger.answered is not None else 'the restart'}"
+                naive = f"{length:.1f} s from the trigger to {'an answer' if trigger.answered is not None else 'the restart'}"
             found.append(Reading(JOURNALS, host, trigger.at, end if end is not None else trigger.at, span, naive))
     return found
 

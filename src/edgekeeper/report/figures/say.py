@@ -41,7 +41,7 @@ def span(of: Span) -> str:
 
 def lasted(span: Span) -> str:
     """A duration as a person reads it: in whole seconds, rounded outwards, where it is long."""
-    return span.brief() if span.min_s >= 10 or (math.isfinite(span.max_s) and span.max_s >= 20) else span.text()
+    return when.lasted(span)
 
 
 def some(names: Sequence[str], most: int = 6) -> str:

@@ -10,7 +10,7 @@ from typing import Final
 from edgekeeper.measure.share import clopper_pearson
 from edgekeeper.report.document import Figure, Table
 from edgekeeper.report.figures.outages import PROBE, WARM
-from edgekeeper.report.figures.say import clock, many, seconds, span
+from edgekeeper.report.figures.say import clock, lasted, many, seconds
 from edgekeeper.report.figures.triggers import BURST_S, Trigger, bursts, triggers
 from edgekeeper.report.study import Study
 
@@ -127,7 +127,7 @@ def seen_by_probes(study: Study, host: str, trigger: Trigger) -> str:
     near = [h for h in study.outages if h.group in {PROBE, WARM} and h.first_bad <= end + BURST_S and h.last_bad >= trigger.at - BURST_S]
     own = [h for h in near if study.node_of(h.source) == host.partition(": ")[0]]
     worst = max(own or near, key=lambda h: (h.span.min_s, h.span.max_s), default=None)
-    return span(worst.span) if worst is not None else ""
+    return lasted(worst.span) if worst is not None else ""
 
 
 def restart_takes(told: Sequence[Trigger]) -> float | None:
@@ -154,7 +154,9 @@ def cooldowns(study: Study) -> Figure:
         data.append({"cooldown_s": cooldown, "restarts": restarts, "suppressed": held, "dark_max_s": dark})
         rows.append((f"{cooldown:.0f} s", str(restarts), str(held), seconds(dark) if dark is not None else "not known"))
     free = max((c for c, row in zip(COOLDOWNS, data, strict=True) if row["suppressed"] == 0), default=None)
-    answer = f"up to {free:.0f} s no trigger would have been held back" if free is not None else "each cooldown that was tried holds a trigger back"
+    answer = (
+        f"of those tried, {free:.0f} s is the longest that holds no trigger back" if free is not None else "each cooldown that was tried holds a trigger back"
+    )
     notes = [f"A restart is taken to need {seconds(takes)}, the median of what was seen."] if takes is not None else []
     notes.append("Triggers are replayed as they came: that a restart would have prevented a later one is not guessed.")
     return Figure(

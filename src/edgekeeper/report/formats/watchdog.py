@@ -1,6 +1,6 @@
 """Watchdogs that are shell scripts: what they print when they see a fingerprint, restart, hold back, or ask a URL. Pure.
 
-``fingerprint "..." seen, restarting NAME``, ``restarted NAME``, ``... restart suppressed: cooldown 600s, last restart 278s ago``,
+``fingerprint "..." seen, restarting NAME``, ``restarted NAME``, ``... restart suppressed: cooldown 300s, last restart 166s ago``,
 ``probe URL round 1/3 failed: http_code=000``; in a syslog, where the tag names the script. Our own watches write a journal instead.
 """
 

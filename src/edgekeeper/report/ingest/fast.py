@@ -6,7 +6,7 @@ decoded by msgspec for a whole block at once and appended to the columns of its 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any
 
@@ -25,13 +25,15 @@ _REMEMBERED = 20_000
 """Pairs of a route and a client whose lane is known without looking for it."""
 _SETTLE = 16_384
 """Lines after which full columns are looked for."""
+_ONE_OF = 64
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DAY_S = 86400
 _SILENCE = int(SILENCE_S)  # whole, as seconds are: to compare two whole numbers is twice as fast
 _PROBE = "kp="
 """What our own probes put into the path; the exact parser makes a mark of it."""
 _DAMAGE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-Into = tuple[Callable[[int], None], Callable[[int], None], Callable[[float], None], Callable[[int], None]]
-"""Where a good answer of a lane goes: its second, microsecond, duration, status."""
+Into = tuple[Callable[[int], None], Callable[[float], None]]
+"""Where a good answer of a lane goes: its second, microsecond and status, and its duration."""
 
 
 class Row(msgspec.Struct, gc=False):
@@ -122,6 +124,7 @@ class FastTraefik:
     def _take(self, rows: list[Any], block: bytes | memoryview) -> None:
         taker = self.taker
         taker.source.lines += len(rows)
+        self._written(rows[::_ONE_OF])
         odd = self._good_ones(rows, _Lines(rows, block))
         if self._probed and (asked := [i for i, row in enumerate(rows) if _PROBE in row.RequestPath and i not in odd]):
             lines = _Lines(rows, block)
@@ -132,6 +135,12 @@ class FastTraefik:
         for place in reversed(odd):
             del numbers[place]
         taker.numbers += numbers if min(numbers, default=0) >= 0 else [n for n in numbers if n >= 0]
+
+    def _written(self, rows: Sequence[Any]) -> None:
+        """When some of the lines were written: often enough for a clock that was set back."""
+        for row in rows:
+            if row.StartUTC.tzinfo is not None and row.Duration >= 0:
+                self.taker.written((row.StartUTC - _EPOCH).total_seconds() + row.Duration / 1e9)
 
     def _exact(self, line: bytes) -> None:
         self.taker.take(self.exact.parse(line, self.context))
@@ -160,18 +169,18 @@ class FastTraefik:
             second = base + into.seconds
             try:
                 track, lanes = clients[row.ClientAddr.rpartition(":")[0]]
-                append_second, append_micro, append_took, append_status = lanes[row.RouterName]
+                append, append_took = lanes[row.RouterName]
             except KeyError:
                 found = self._find(row, second)
                 if found is None:
                     odd.append(place)
                     self._exact(lines.line(place))
                     continue
-                track, (append_second, append_micro, append_took, append_status) = found
-            append_second(second)
-            append_micro(into.microseconds)
+                track, (append, append_took) = found
+            append(second)
+            append(into.microseconds)
+            append(status)
             append_took(row.Duration)
-            append_status(status)
             if second <= track.limit:
                 track.limit = second + silence
             else:
@@ -201,7 +210,7 @@ class FastTraefik:
         into = lanes.get(row.RouterName)
         if into is None:
             columns = cells.lane(Lane(name, router_of(row.RouterName), group))
-            into = lanes[row.RouterName] = columns.seconds.append, columns.micros.append, columns.tooks.append, columns.statuses.append
+            into = lanes[row.RouterName] = columns.open.append, columns.tooks.append
         who = Person(name, group, client)
         track = cells.people.tracks.get(who) or cells.people.track(who, second, ok=True)
         self._clients[row.ClientAddr.rpartition(":")[0]] = track, lanes

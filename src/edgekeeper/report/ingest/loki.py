@@ -202,7 +202,12 @@ class _Work:
         """One answer, asked again where a moment may help; ``plain`` leaves a refusal to the caller."""
         pauses = iter(self.pauses_s)
         while True:
-            answer = await self.client.request("GET", self.store.url + path, deadline_s=_DEADLINE_S, headers=self.store.headers())
+            try:
+                answer = await self.client.request("GET", self.store.url + path, deadline_s=_DEADLINE_S, headers=self.store.headers())
+            except MissingError as err:  # it names the whole question, in which nobody finds the address
+                why = str(err).rpartition("did not answer")[2].strip(": ") or str(err)
+                msg = f"{self.store.url} did not answer ({why}); no report is made: is --loki its address, and can it be reached from here?"
+                raise MissingError(msg) from err
             if answer.status == 200:
                 return answer
             pause = next(pauses, None)

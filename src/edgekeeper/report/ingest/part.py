@@ -17,7 +17,7 @@ from edgekeeper.report.ingest.fast import FastTraefik
 from edgekeeper.report.ingest.lines import BLOCK, Blocks
 from edgekeeper.report.ingest.take import Read, Taker
 from edgekeeper.report.ingest.zones import Local, zone_of
-from edgekeeper.report.kinds import NOT_THIS_FORMAT, TOO_LONG, TORN_COMPRESSION, TRUNCATED, Skip
+from edgekeeper.report.kinds import NOT_THIS_FORMAT, TOO_LONG, TORN_COMPRESSION, TRUNCATED, Request, Skip
 from edgekeeper.report.rules import Rules
 
 TRAEFIK = "traefik-json"
@@ -26,6 +26,8 @@ _IN_ORDER = frozenset({"bird", "cnpg", "frr", "gobgp", "keepalived", "kubectl-dr
 """Formats whose lines are dated by when they were written: their stamps go on, but for the reading of several threads."""
 _DISORDER_S, _LONG_S = 2.0, 1800.0
 """How far a stamp may lie before the last one: in those, and in the others, where a request that took long is dated by its begin."""
+_BACK_S = 60.0
+"""Lines of several threads, buffers and replicas are in disorder by less."""
 _SETTLE = 16
 _LOOK = 2**22
 """Bytes at the beginning of a file in which a line of a known format must turn up."""
@@ -172,7 +174,10 @@ class Reader:
         elif kind is None:
             self.taker.skip(NOT_THIS_FORMAT)
         else:
-            self.taker.take(kind.parse(line.removesuffix(b"\r"), self.context))
+            item = kind.parse(line.removesuffix(b"\r"), self.context)
+            self.taker.take(item)
+            if isinstance(item, Request):
+                self.taker.written(item.start + item.took_s)
 
     def _which(self, first: float, second: float) -> float:
         """Of an hour that is there twice: the one that the envelope tells, else the first one unless lines would go back in time."""
@@ -197,6 +202,11 @@ class Reader:
             source.zone = self.part.zone or "UTC"
             if not self.part.zone:
                 source.warnings.append("its stamps have no zone and were read as UTC; say its zone when that is wrong")
+        if self.taker.back_s > _BACK_S:
+            source.warnings.append(
+                f"its lines go back in time by {self.taker.back_s:.0f} s or more: a clock that was set back, or several logs in one file; what is of the same second "
+                "is counted together"
+            )
         if self.local.twice:
             source.warnings.append("the clock was set back, so that an hour is there twice: which one was meant was told by the order of its lines")
         if self.taker.read.book.cells.refused:

@@ -9,7 +9,7 @@ from pathlib import Path
 from edgekeeper.errors import UsageError
 from edgekeeper.host.archive import Archive
 from edgekeeper.model.text import printable
-from edgekeeper.report.book import Book, Numbers
+from edgekeeper.report.book import Book, Numbers, Source
 from edgekeeper.report.cells_text import KIND, is_cells
 from edgekeeper.report.formats import FORMATS, by_name
 from edgekeeper.report.ingest.files import names
@@ -31,6 +31,10 @@ _SINGULAR = frozenset({"traefik-json", "probe-record", "haproxy"})
 _FIRST = 4096
 _NAMED = 5
 
+_KEPT_TWICE = (
+    "cells that were kept of it were read beside it, or twice, or of two machines' logs of one name: what is in both is counted twice, and "
+    "as of one clock; leave one out, or read the logs themselves"
+)
 _NUMBERED_TWICE = "the proxy's running numbers come more than once: it is of several proxies, or the same lines were read twice"
 
 
@@ -73,9 +77,14 @@ def read(inputs: Sequence[Input], rules: Rules, *, jobs: int | None = None, prog
         parts = [replace(part, probed=False) for part in parts]
     book = Book()
     counters: dict[str, Counters] = {}
+    kept: dict[str, str] = {}
     for number, (part, came) in enumerate(spread(parts, rules, jobs), 1):
         counters.setdefault(part.name, Counters()).merge(came.counters)
+        known = [name for name, more in came.book.sources.items() if KIND in (part.format, kept.get(name)) and _overlap(book.sources.get(name), more)]
+        kept |= dict.fromkeys(came.book.sources, part.format)
         book.merge(came.book)
+        for name in known:
+            book.sources[name].warnings.append(_KEPT_TWICE)
         if progress is not None:
             progress(f"{number} of {len(parts)} parts read: {part.path}")
     _number(book, counters)
@@ -95,6 +104,13 @@ def _once(inputs: Sequence[Input]) -> list[Input]:
             known = None
         found.setdefault((known.st_dev, known.st_ino) if known is not None else one.path, one)
     return list(found.values())
+
+
+def _overlap(one: Source | None, other: Source) -> bool:
+    """Whether two sources of one name tell of the same time."""
+    if one is None or one.first is None or one.last is None or other.first is None or other.last is None:
+        return False
+    return one.first < other.last and other.first < one.last
 
 
 def _number(book: Book, counters: Mapping[str, Counters]) -> None:

@@ -36,6 +36,9 @@ class Taker:
         self.read.book.sources[source.name] = source
         self.numbers: list[int] = []
         self._clocks = 0
+        self._written = -math.inf
+        self.back_s = 0.0
+        """By how much lines went back in time, at the most: requests are written when they end."""
 
     def take(self, item: Parsed) -> None:
         """One line's worth."""
@@ -66,6 +69,12 @@ class Taker:
             source.first = at
         if source.last is None or at > source.last:
             source.last = at
+
+    def written(self, at: float) -> None:
+        """When a line was written, on the source's own clock, of lines in their order."""
+        if math.isfinite(at):
+            self.back_s = max(self.back_s, self._written - at)
+            self._written = at
 
     def settle(self) -> None:
         """A block is over: its running numbers are looked at together."""

@@ -8,9 +8,8 @@ from typing import Any
 
 from edgekeeper.model.time import format_duration
 from edgekeeper.report.document import Clock, Figure, Hurt, Report, Table, longest
-from edgekeeper.report.figures.say import lasted
 from edgekeeper.report.pages.short import left_out
-from edgekeeper.report.pages.when import Times, date, known
+from edgekeeper.report.pages.when import Times, date, known, lasted
 
 OUTAGE_COLUMNS = ("route", "clients", "lasted", "first failure", "last failure", "failed", "kind", "cause", "told by")
 CLOCK_COLUMNS = ("node", "added", "at least", "at most", "how it was found", "steady")

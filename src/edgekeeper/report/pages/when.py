@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from edgekeeper.model.time import Span
+
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _STEPS_S = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800, 1209600, 2419200)
 _DAY_S = 86400
@@ -40,6 +42,11 @@ def day_of(days: int) -> tuple[int, int, int]:
     day = of_year - (153 * month + 2) // 5 + 1
     month = month + 3 if month < 10 else month - 9
     return year + era * 400 + (month <= 2), month, day
+
+
+def lasted(span: Span) -> str:
+    """A duration as a person reads it: in whole seconds, rounded outwards, where it is long."""
+    return span.brief() if span.min_s >= 10 or (math.isfinite(span.max_s) and span.max_s >= 20) else span.text()
 
 
 def known(at: float | None) -> bool:

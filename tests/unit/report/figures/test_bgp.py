@@ -27,7 +27,9 @@ def test_both_ends_are_told_each_with_its_own_gap() -> None:
     found, _ = gaps(made)
     assert [(g.observer, round(g.span.max_s, 2)) for g in found] == [("n1", 9.44), ("gw", 7.13)]
     figure = f8(made)
-    assert figure.answer.startswith("2 sessions went down, each for 7.13 s to 9.44 s; whether they carried traffic cannot be told")
+    assert figure.answer.startswith(
+        "2 machines tell 2 times of a session that went down (each end tells of its own), each for 7.13 s to 9.44 s; whether they carried traffic cannot be told"
+    )
     assert any("different times" in note for note in figure.notes)
     assert figure.table is not None
     assert "192.0.2.6 (n1)" in figure.table.rows[1]

@@ -40,7 +40,7 @@ APPS = {f"app{i}": 40.0 + i for i in range(8)}
 def test_a_roll_is_read_back_from_its_page_as_it_was() -> None:
     made = rolled({**APPS, "calm": 0.0}, "n1", "n2")
     assert former_roll(page(made)) == roll_of(made)
-    assert f14(made).answer == "8 routes of 9 with outages, 5 min 48 s to 6 min 4 s in all"
+    assert f14(made).answer == "8 routes of 9 with outages, 5 min 48 s to 6 min 4 s if added up"
 
 
 def test_a_halving_of_eight_is_claimed() -> None:
@@ -74,7 +74,9 @@ def test_a_change_is_claimed_only_where_the_least_and_the_most_agree() -> None:
 
 def test_five_routes_are_too_few_and_that_is_said() -> None:
     few = {name: APPS[name] for name in list(APPS)[:5]}
-    assert compared(rolled(dict.fromkeys(few, 1.0), "n1"), page(rolled(few, "n1"))).answer.startswith("5 applications are too few to show any difference")
+    assert compared(rolled(dict.fromkeys(few, 1.0), "n1"), page(rolled(few, "n1"))).answer.startswith(
+        "5 routes with an outage are too few to show any difference"
+    )
 
 
 def test_open_outages_and_routes_of_one_roll_only_are_left_out_and_said() -> None:
@@ -131,3 +133,21 @@ def _p(differences: list[float]) -> float:
     from edgekeeper.measure.permutation import flip_exact  # noqa: PLC0415 - the interval of the median, which is slow, is not asked for
 
     return flip_exact([round(d * 1000) for d in differences])
+
+
+def test_routes_that_were_never_hurt_are_no_pairs_of_which_nothing_changed() -> None:
+    calm = {f"calm{i}": 0.0 for i in range(20)}
+    figure = compared(rolled({**calm, **{name: s / 2 for name, s in APPS.items()}}, "n1"), page(rolled({**calm, **APPS}, "n1")))
+    assert figure.data["claimed"] == "less"
+    assert figure.data["pairs"] == len(APPS)
+    assert "20 routes had no outage in either roll" in " ".join(figure.notes)
+    figure = compared(rolled(calm, "n1"), page(rolled(calm, "n1")))
+    assert figure.answer == "none of 20 routes that were asked in both rolls had an outage in either"
+
+
+def test_what_is_claimed_is_what_p_tests() -> None:
+    then = {f"app{i}": Span(50.0, 51.0) for i in range(13)}
+    now = {name: Span(50.0, 51.0) if i < 7 else Span(10.0, 11.0) for i, name in enumerate(then)}
+    found = compare(now, then)
+    assert (found.least.median_s, found.least.p) == (0.0, 2 / 64)
+    assert found.claimed == "less"

@@ -109,6 +109,13 @@ def test_a_journal_of_which_the_minutes_show_nothing_was_shorter_than_a_minute()
     assert figure.data["episodes"][0]["methods"][MINUTES] == [0.0, 60.0]
 
 
+def test_a_minute_that_no_log_covers_is_no_witness_that_all_came() -> None:
+    made = edge({}, *watchdog(505, 525, "edge-1"))
+    made.book.sources["access"].last = T0 + 490
+    made.memo.clear()
+    assert not told_twice(made).measured
+
+
 def test_readings_far_apart_are_of_several_outages() -> None:
     def at(begin: float, end: float, method: str = JOURNALS) -> Reading:
         return Reading(method, "x", begin, end, Span(0, end - begin), "")

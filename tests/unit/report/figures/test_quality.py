@@ -65,7 +65,9 @@ def test_three_clean_drains_prove_next_to_nothing() -> None:
     made.drains = drains(made)
     made.outages = outages(made)
     figure = clean(made)
-    assert figure.answer.startswith("5 of 6 pairs of a route and a drain were clean; 3 clean drains of a route prove only that fewer than 63.2 % hurt it")
+    assert figure.answer.startswith(
+        "5 of 6 pairs of a route and a drain were clean; 3 clean drains of a route prove only that less than 63.2 % of drains hurt it"
+    )
     assert figure.table is not None
     assert [row[0] for row in figure.table.rows] == ["calm"]
     assert not clean(study()).measured

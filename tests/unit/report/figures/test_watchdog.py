@@ -116,7 +116,7 @@ def test_what_a_restart_needs_is_not_invented() -> None:
 
 def test_the_table_of_cooldowns() -> None:
     figure = cooldowns(study(AFTERNOON))
-    assert figure.answer == "up to 120 s no trigger would have been held back"
+    assert figure.answer == "of those tried, 120 s is the longest that holds no trigger back"
     assert [(row["cooldown_s"], row["suppressed"]) for row in figure.data["cooldowns"]] == [(0, 0), (30, 0), (60, 0), (120, 0), (300, 1), (600, 1)]
     assert not cooldowns(study()).measured
 

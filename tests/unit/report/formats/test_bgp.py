@@ -62,11 +62,11 @@ def test_a_torn_line_of_frr_is_counted() -> None:
 
 
 GOBGP_LINES = {
-    "json": '{"Key":"192.0.2.1","Reason":"dying","State":"BGP_FSM_ESTABLISHED","Topic":"Peer","level":"info","msg":"Peer Down","time":"2026-09-07T06:34:06Z"}',
-    "json in another order": '{"time":"2026-09-07T06:34:06Z","level":"INFO","msg":"Peer Down","Topic":"Peer","Key":"192.0.2.1","Reason":"dying"}',
-    "logfmt": 'time="2026-09-07T06:34:06Z" level=info msg="Peer Down" Key=192.0.2.1 Reason=dying State=BGP_FSM_ESTABLISHED Topic=Peer',
-    "slog": 'time=2026-09-07T06:34:06Z level=info source=/x.go:1 msg="Peer Down" module=agent asn=64513 component=gobgp.BgpServerInstance Topic=Peer '
-    "Reason=dying Key=192.0.2.1 subsys=bgp-control-plane",
+    "json": '{"Key":"198.51.100.9","Reason":"dying","State":"BGP_FSM_ESTABLISHED","Topic":"Peer","level":"info","msg":"Peer Down","time":"2026-09-07T06:34:06Z"}',
+    "json in another order": '{"time":"2026-09-07T06:34:06Z","level":"INFO","msg":"Peer Down","Topic":"Peer","Key":"198.51.100.9","Reason":"dying"}',
+    "logfmt": 'time="2026-09-07T06:34:06Z" level=info msg="Peer Down" Key=198.51.100.9 Reason=dying State=BGP_FSM_ESTABLISHED Topic=Peer',
+    "slog": 'time=2026-09-07T06:34:06Z level=info source=/x.go:1 msg="Peer Down" module=agent asn=64620 component=gobgp.BgpServerInstance Topic=Peer '
+    "Reason=dying Key=198.51.100.9 subsys=bgp-control-plane",
 }
 
 
@@ -74,13 +74,13 @@ GOBGP_LINES = {
 def test_gobgp_by_its_keys_whatever_their_order(dress: str) -> None:
     line = GOBGP_LINES[dress]
     (mark,) = marks(GOBGP, line)
-    assert (mark.kind, mark.object, mark.at, mark.stamp_s, mark.data) == (Kind.BGP_DOWN, "192.0.2.1", utc(2026, 9, 7, 6, 34, 6), 1.0, {"reason": "dying"})
+    assert (mark.kind, mark.object, mark.at, mark.stamp_s, mark.data) == (Kind.BGP_DOWN, "198.51.100.9", utc(2026, 9, 7, 6, 34, 6), 1.0, {"reason": "dying"})
     assert GOBGP.likes(line.encode())
     assert not FRR.likes(line.encode())
 
 
 def test_cilium_without_a_time_takes_the_envelope_s() -> None:
-    line = 'level=info msg="Peer Up" Key=192.0.2.1 State=BGP_FSM_OPENCONFIRM Topic=Peer asn=64513 subsys=bgp-control-plane'
+    line = 'level=info msg="Peer Up" Key=198.51.100.9 State=BGP_FSM_OPENCONFIRM Topic=Peer asn=64620 subsys=bgp-control-plane'
     assert items(GOBGP, line) == [Skip(NO_TIME)]
     (mark,) = marks(GOBGP, line, context(envelope_at=1000.25))
     assert (mark.kind, mark.at, mark.stamp_s) == (Kind.BGP_UP, 1000.25, 0.001)
@@ -96,10 +96,10 @@ def test_the_envelope_is_finer_than_a_whole_second_unless_it_is_of_another_day()
 
 def test_gobgp_s_notifications_and_soft_resets() -> None:
     lines = """\
-{"Code":4,"Data":null,"Key":"192.0.2.1","Subcode":0,"Topic":"Peer","level":"warning","msg":"sent notification","time":"2026-09-07T06:34:06Z"}
-{"Code":6,"Data":null,"Key":"192.0.2.1","Subcode":3,"Topic":"Peer","level":"warning","msg":"received notification","time":"2026-09-07T06:34:06Z"}
-time="2026-09-07T06:34:06Z" level=info msg="Neighbor soft reset out" Key=192.0.2.1 Topic=Operation
-{"Key":"192.0.2.1","Topic":"Peer","level":"info","msg":"Add a peer configuration","time":"2026-09-07T06:34:06Z"}
+{"Code":4,"Data":null,"Key":"198.51.100.9","Subcode":0,"Topic":"Peer","level":"warning","msg":"sent notification","time":"2026-09-07T06:34:06Z"}
+{"Code":6,"Data":null,"Key":"198.51.100.9","Subcode":3,"Topic":"Peer","level":"warning","msg":"received notification","time":"2026-09-07T06:34:06Z"}
+time="2026-09-07T06:34:06Z" level=info msg="Neighbor soft reset out" Key=198.51.100.9 Topic=Operation
+{"Key":"198.51.100.9","Topic":"Peer","level":"info","msg":"Add a peer configuration","time":"2026-09-07T06:34:06Z"}
 """
     found = marks(GOBGP, lines)
     assert [m.kind for m in found] == [Kind.BGP_NOTIFY_SENT, Kind.BGP_NOTIFY_HEARD, Kind.BGP_WITHDRAWN]

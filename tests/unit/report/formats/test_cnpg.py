@@ -7,7 +7,7 @@ from edgekeeper.report.formats.stamps import utc
 from edgekeeper.report.kinds import NO_TIME, TRUNCATED, Kind, Skip
 
 LOG = """\
-{"level":"info","ts":"2026-09-07T04:52:41.123456789Z","msg":"Current primary is running on unschedulable node, triggering a switchover","controllerKind":"Cluster",\
+{"level":"info","ts":"2026-09-07T05:20:08.604417352Z","msg":"Current primary is running on unschedulable node, triggering a switchover","controllerKind":"Cluster",\
 "namespace":"home","name":"ha-pg","currentPrimary":"ha-pg-1","targetPrimary":"ha-pg-2"}
 {"level":"info","ts":"2026-09-07T04:52:42Z","msg":"Failing over","newPrimary":"tr-pg-2","controllerKind":"Cluster"}
 {"level":"info","ts":"2026-09-07T04:52:43.5Z","logger":"instance-manager","msg":"Setting myself as primary","logging_pod":"ha-pg-2"}

@@ -22,7 +22,7 @@ SAMPLES = {
     "ingress-nginx": CLF + b" 83 0.004 [git-http-3000] [] 198.51.100.7:1, 198.51.100.7:2 0, 473 0.000, 0.004 502, 200 f758a9",
     "combined": CLF,
     "haproxy": b"Nov 29 20:33:43 lb-1 haproxy[1]: 192.0.2.41:57966 [29/Nov/2026:20:33:29.822] k8s-api cp/cp-1 1/6/13908 113 D- 2/2/1/0/0 0/0",
-    "envoy": b'[2026-09-07T04:55:13.104Z] "GET / HTTP/2" 503 UH 0 19 0 - "192.0.2.41" "curl/8" "0f3c" "git.example" "-"',
+    "envoy": b'[2026-09-07T05:01:44.219Z] "GET / HTTP/2" 503 UH 0 19 0 - "192.0.2.41" "curl/8" "0f3c" "git.example" "-"',
     "haproxy-sessions": b"0x7f8364046880: proto=tcpv4 src=192.0.2.41:57976 fe=k8s-api be=cp srv=cp-2 ts=00 epoch=0 age=16s calls=3 rate=0 ",
     "lb-sessions": b'    {"client": "192.0.2.41:1", "backend": "cp", "server": "cp-2", "pinned": true, "age_s": 1.5},',
 }

@@ -9,15 +9,15 @@ from edgekeeper.report.kinds import Kind
 
 DRAIN = """\
 node/n1 cordoned
-Warning: ignoring DaemonSet-managed Pods: kube-system/cilium-x7k2p, netbird/netbird-ingress-9sd2f
-evicting pod home/ha-pg-1
-evicting pod git/gitea-0
-error when evicting pods/"gitea-0" -n "git" (will retry after 5s): Cannot evict pod as it would violate the pod's disruption budget.
-pod/ha-pg-1 evicted
-evicting pod git/gitea-0
-error when evicting pods/"gitea-0" -n "git" (will retry after 5s): Cannot evict pod as it would violate the pod's disruption budget.
-evicting pod git/gitea-0
-pod/gitea-0 evicted
+Warning: ignoring DaemonSet-managed Pods: monitoring/node-exporter-4w8tz, storage/csi-node-hn6jd
+evicting pod home/hub-pg-1
+evicting pod dev/forge-0
+error when evicting pods/"forge-0" -n "dev" (will retry after 5s): Cannot evict pod as it would violate the pod's disruption budget.
+pod/hub-pg-1 evicted
+evicting pod dev/forge-0
+error when evicting pods/"forge-0" -n "dev" (will retry after 5s): Cannot evict pod as it would violate the pod's disruption budget.
+evicting pod dev/forge-0
+pod/forge-0 evicted
 node/n1 drained
 node/n1 uncordoned
 """
@@ -27,12 +27,12 @@ def test_a_drain_without_times_keeps_its_order_and_finds_namespaces() -> None:
     found = marks(KUBECTL, DRAIN)
     assert [(m.kind, m.object) for m in found] == [
         (Kind.CORDONED, "n1"),
-        (Kind.EVICTING, "home/ha-pg-1"),
-        (Kind.EVICTING, "git/gitea-0"),
-        (Kind.EVICTION_BLOCKED, "git/gitea-0"),
-        (Kind.EVICTED, "home/ha-pg-1"),
-        (Kind.EVICTION_BLOCKED, "git/gitea-0"),
-        (Kind.EVICTED, "git/gitea-0"),
+        (Kind.EVICTING, "home/hub-pg-1"),
+        (Kind.EVICTING, "dev/forge-0"),
+        (Kind.EVICTION_BLOCKED, "dev/forge-0"),
+        (Kind.EVICTED, "home/hub-pg-1"),
+        (Kind.EVICTION_BLOCKED, "dev/forge-0"),
+        (Kind.EVICTED, "dev/forge-0"),
         (Kind.DRAINED, "n1"),
         (Kind.UNCORDONED, "n1"),
     ]
@@ -42,7 +42,7 @@ def test_a_drain_without_times_keeps_its_order_and_finds_namespaces() -> None:
 
 
 def test_a_bypassed_eviction_is_a_deletion() -> None:
-    assert told(KUBECTL, "node/n2 cordoned\npod/gitea-0 deleted\n") == [("node.cordoned", "n2"), ("pod.deleted", "/gitea-0")]
+    assert told(KUBECTL, "node/n2 cordoned\npod/forge-0 deleted\n") == [("node.cordoned", "n2"), ("pod.deleted", "/forge-0")]
 
 
 @pytest.mark.parametrize(
@@ -80,8 +80,8 @@ def test_one_name_in_two_namespaces() -> None:
 
 
 def test_old_words() -> None:
-    lines = 'node "n1" cordoned\nevicting pod "gitea-0"\nerror when evicting pod "gitea-0" (will retry after 5s): Cannot evict\npod "gitea-0" evicted\n'
-    assert told(KUBECTL, lines) == [("node.cordoned", "n1"), ("pod.evicting", "/gitea-0"), ("pod.eviction_blocked", "/gitea-0"), ("pod.evicted", "/gitea-0")]
+    lines = 'node "n1" cordoned\nevicting pod "forge-0"\nerror when evicting pod "forge-0" (will retry after 5s): Cannot evict\npod "forge-0" evicted\n'
+    assert told(KUBECTL, lines) == [("node.cordoned", "n1"), ("pod.evicting", "/forge-0"), ("pod.eviction_blocked", "/forge-0"), ("pod.evicted", "/forge-0")]
 
 
 def test_the_same_pod_on_the_next_node_is_evicted_again() -> None:

@@ -74,5 +74,5 @@ def test_what_cannot_be_read_is_counted(record: str, reason: str) -> None:
 )
 def test_a_clock_that_was_set_is_noted(ts_s: float, steady_s: float, said: str) -> None:
     second = line(ts=AT + ts_s, sent=77.5 + steady_s, done=77.75 + steady_s)
-    notes = [one for one in items(PROBE_RECORD, line(), second) if isinstance(one, Mark)]
+    notes = [one for one in items(PROBE_RECORD, f"{line()}\n{second}") if isinstance(one, Mark)]
     assert [note.what for note in notes] == ([said] if said else [])

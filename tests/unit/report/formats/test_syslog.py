@@ -35,7 +35,7 @@ def test_every_dress_of_syslog(line: str, expected: Head) -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        "2026-09-07T06:58:01.123Z WARN client/internal/routemanager/client.go:126: couldn't",
+        "2026-09-07T07:11:26.508Z WARN client/internal/routemanager/client.go:126: couldn't",
         "2026/11/29 20:33:49.961 BGP: [N9HHH-F8H1M] %ADJCHANGE: neighbor 192.0.2.6(Unknown) in vrf default Up",
         "Sun Nov 29 20:35:03 2026: (VI_dns) Entering BACKUP STATE",
         "192.0.2.41:52562 [29/Nov/2026:20:33:29.834] web apps/app-1 0/0/0/1/1 200 116",

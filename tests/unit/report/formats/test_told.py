@@ -25,7 +25,7 @@ from edgekeeper.report.kinds import NOT_TEXT, REASONS, Mark, Skip
 
 LINES: dict[Format, bytes] = {
     FRR: b"2026/09/07 06:34:06.764 BGP: [PXVXG-TFNNT] %ADJCHANGE: neighbor 192.0.2.6(n1) in vrf default Down BGP Notification send",
-    GOBGP: b'time="2026-09-07T06:34:06Z" level=info msg="Peer Down" Key=192.0.2.1 Reason=dying State=BGP_FSM_ESTABLISHED Topic=Peer',
+    GOBGP: b'time="2026-09-07T06:34:06Z" level=info msg="Peer Down" Key=192.0.2.1 Reason=read-failed State=BGP_FSM_ESTABLISHED Topic=Peer',
     BIRD: b"2026-09-07 06:34:04.454 <TRACE> gw1: State changed to stop",
     KEEPALIVED: b"Mon Sep  7 06:35:03 2026: (VI_dns) Entering BACKUP STATE",
     KEEPALIVED_FIFO: b'2026-09-07T06:35:13.845 INSTANCE "VI_dns" FAULT 200',
@@ -35,8 +35,8 @@ LINES: dict[Format, bytes] = {
     b'{"kind":"Lease","metadata":{"name":"n1","namespace":"kube-node-lease"},"spec":{"holderIdentity":"n1","renewTime":"2026-09-07T04:52:41.2Z"}},'
     b'{"kind":"Lease","metadata":{"name":"n1","namespace":"kube-node-lease"},"spec":{"holderIdentity":"n1","renewTime":"2026-09-07T04:53:41.2Z"}}]}',
     CNPG: b'{"ts":"2026-09-07T04:52:42Z","msg":"Failing over","newPrimary":"tr-pg-2","controllerKind":"Cluster"}',
-    NETBIRD: b"2026-09-07T06:58:01.123Z WARN client/client.go:126: couldn't fetch peer state: AAAA=",
-    WATCHDOG: b'Sep 07 06:52:08 edge-1 x-watchdog[811]: fingerprint "f" seen, restart suppressed: cooldown 600s, last restart 278s ago',
+    NETBIRD: b"2026-09-07T07:11:26.508Z WARN client/client.go:126: couldn't fetch peer state: AAAA=",
+    WATCHDOG: b'Sep 07 06:52:08 edge-1 x-watchdog[811]: fingerprint "f" seen, restart suppressed: cooldown 300s, last restart 41s ago',
     JOURNAL: b'{"schema":1,"ts":"2026-09-07T04:52:41.250Z","node":"e","role":"watch","event":"watch.cured","object":"p","decision":"act","why":"w","data":{"step":"s"}}',
     PROBE_RECORD: b'{"schema": 1, "ts": 1788756761.2, "target": "t", "conn": "fresh", "sent": 1.0, "done": 2.0, "ok": true, "id": "x"}',
     DRILL: b'{"schema": 1, "drill": "d", "cases": [{"case": "c", "timeline": [{"at_s": 1.0, "what": "w"}]}]}',

@@ -20,10 +20,7 @@ def log(tmp_path_factory):
     path.unlink()
 
 
-LAUNCH = (
-    "import resource,subprocess,sys;subprocess.run(sys.argv[1:],check=True);u=resource.getrusage(resource.RUSAGE_CHILDREN);"
-    "print();print(u.ru_maxrss/1024)"
-)
+LAUNCH = "import resource,subprocess,sys;subprocess.run(sys.argv[1:],check=True);u=resource.getrusage(resource.RUSAGE_CHILDREN);print();print(u.ru_maxrss/1024)"
 
 
 def answered(log, jobs):

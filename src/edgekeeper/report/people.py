@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
+from zlib import crc32
 
 SILENCE_S = 1800.0
 """A client that says nothing for as long is not known to be up or down."""
 PEOPLE = 10_000
 """Clients that are followed at once."""
+_LEAST_SHARE = 2**20 - 1
 _RUNS = 64
 """Runs of one client that are told apart; later ones of the same kind are joined to the last."""
 
@@ -143,19 +145,29 @@ class Track:
 
 
 class People:
-    """All clients that are followed; at most ``PEOPLE``. ``lost`` counts those that had to be given up, ``swept`` how often that happened."""
+    """The clients that are followed, at most ``PEOPLE``.
 
-    __slots__ = ("lost", "swept", "tracks")
+    Where there are more, a share of those that were never hurt is followed, the same everywhere: each time that there is no room the share
+    is halved, by a hash of the address. A client that gets a bad answer is followed from then on. ``lost`` counts those that were given up.
+    """
+
+    __slots__ = ("lost", "mask", "nobody", "tracks")
 
     def __init__(self) -> None:
         self.tracks: dict[Person, Track] = {}
         self.lost = 0
-        self.swept = 0
+        self.mask = 0
+        self.nobody = Track(0.0, ok=True)
+        """What good answers go to whose client is not followed."""
 
     def track(self, who: Person, at: float, *, ok: bool) -> Track:
         """The track of a client that is new (or was given up), with its first answer."""
+        if ok and self._passed_over(who):
+            return self.nobody
         if len(self.tracks) >= PEOPLE:
-            self._sweep()
+            self._make_room()
+            if ok and self._passed_over(who):
+                return self.nobody
         found = self.tracks[who] = Track(at, ok=ok)
         return found
 
@@ -167,25 +179,40 @@ class People:
         else:
             track.seen(at, ok=ok)
 
-    def _sweep(self) -> None:
-        """Give up a quarter: those that were never hurt and were silent the longest first."""
-        ranked = sorted(self.tracks.items(), key=lambda item: (item[1].hurt(), item[1].latest))
-        gone = len(ranked) // 4 or 1
-        self.lost += gone
-        self.swept += 1
-        self.tracks = dict(ranked[gone:])
+    def _passed_over(self, who: Person) -> bool:
+        return bool(self.mask) and bool(crc32(who.address.encode()) & self.mask)
+
+    def _make_room(self) -> None:
+        before = len(self.tracks)
+        while len(self.tracks) > PEOPLE * 3 // 4 and self.mask < _LEAST_SHARE:
+            self.mask = 2 * self.mask + 1
+            self._thin()
+        if len(self.tracks) >= PEOPLE:  # nearly all of them were hurt: those that were silent the longest go
+            ranked = sorted(self.tracks.items(), key=lambda item: (item[1].hurt(), item[1].latest))
+            self.tracks = dict(ranked[len(ranked) // 4 or 1 :])
+        self.lost += before - len(self.tracks)
+
+    def _thin(self) -> None:
+        self.tracks = {who: track for who, track in self.tracks.items() if track.hurt() or not self._passed_over(who)}
 
     def merge(self, other: People) -> None:
         """Take in all of another one."""
+        self.lost += other.lost
+        if other.mask > self.mask:
+            before, self.mask = len(self.tracks), other.mask
+            self._thin()
+            self.lost += before - len(self.tracks)
         for who, track in other.tracks.items():
             mine = self.tracks.get(who)
-            if mine is None:
-                if len(self.tracks) >= PEOPLE:
-                    self._sweep()
-                self.tracks[who] = track
-            else:
+            if mine is not None:
                 self.tracks[who] = mine.join(track)
-        self.lost += other.lost
+                continue
+            if len(self.tracks) >= PEOPLE:
+                self._make_room()
+            if self._passed_over(who) and not track.hurt():
+                self.lost += 1
+            else:
+                self.tracks[who] = track
 
     def put(self, who: Person, runs: Sequence[Run]) -> None:
         """A client of another one, with its runs (at least one)."""

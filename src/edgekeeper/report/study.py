@@ -16,6 +16,9 @@ from edgekeeper.report.cells import Cell, Lane, Minute
 from edgekeeper.report.document import Clock, Hurt, Window
 from edgekeeper.report.kinds import Kind, Mark
 
+ALL_READ = "all that was read"
+"""Why a window is what it is where nobody asked for one, and no drain suggests one."""
+
 AROUND_S = 600.0
 """Marks this long before and after the window are looked at too: what began before it may hurt in it."""
 
@@ -95,6 +98,14 @@ class Study:
             return 0.0
         sides = [abs(bound - clock.shift_s) for bound in (clock.min_s, clock.max_s) if bound is not None]
         return max(sides, default=0.0)
+
+    def read_window(self) -> Window:
+        """The window; where it is all that was read, without the rest of the first and of the last minute, of which no source tells."""
+        stamps = [(s.first + self.shift(s.name), s.last + self.shift(s.name)) for s in self.book.sources.values() if s.first is not None and s.last is not None]
+        if self.window.why != ALL_READ or not stamps:
+            return self.window
+        begin, end = min(first for first, _ in stamps), max(last for _, last in stamps)
+        return Window(max(self.window.begin, begin), min(self.window.end, end), self.window.why)
 
     def lanes(self, *, router: str | None = None, group: str | None = None) -> list[Lane]:
         """The lanes of a route, of a class, of both, or all."""
@@ -206,7 +217,7 @@ def window_of(read: Sequence[tuple[float, float]], marks: Iterable[Mark]) -> Win
         return _minutes(min(steps) - 60.0, max(steps) + 300.0, "from a minute before the first step of the drains to five after the last")
     if not read:
         return Window(0.0, 0.0, "nothing that was read has a time")
-    return _minutes(min(begin for begin, _ in read), max(end for _, end in read), "all that was read")
+    return _minutes(min(begin for begin, _ in read), max(end for _, end in read), ALL_READ)
 
 
 def _minutes(begin: float, last: float, why: str) -> Window:

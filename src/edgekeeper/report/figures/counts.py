@@ -80,11 +80,12 @@ def unseen_s(study: Study, lanes: Iterable[Lane]) -> float:
         runs = columns.runs(begin, end) if columns is not None else ()
         answers.extend((second + shift + last_start, second + shift + first_end) for second, _, _, last_start, first_end, _ in runs)
     answers.sort()
-    last, widest = study.window.begin, 0.0
+    window = study.read_window()
+    last, widest = window.begin, 0.0
     for start, first_end in answers:
         widest = max(widest, first_end - last)
         last = max(last, start)
-    return max(widest, study.window.end - last) if answers else math.inf
+    return max(widest, window.end - last) if answers else math.inf
 
 
 def second_of(study: Study, lane: Lane, moment: float) -> int:

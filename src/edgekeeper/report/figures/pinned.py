@@ -111,7 +111,7 @@ def clients(study: Study) -> Figure:
         table=Table(("client", "class", "bad answers", "without a good one for", "source"), rows) if rows else None,
         notes=tuple(
             [f"By class: {some([f'{group_name(g)} {n}' for g, n in sorted(by_group.items())])}."] * bool(by_group)
-            + [f"{many(lost, 'client')} were not followed to the end, because there were too many."] * bool(lost)
+            + [f"{many(lost, 'client')} and more were not followed, because there were too many; those that were hurt are."] * bool(lost)
             + ["A client here is an address; behind one address may be many. A client that asks more than one route is good as soon as any of them answers."]
         ),
         data={"hurt": len(hit), "clients": len(everybody), "by_class": dict(by_group)},

@@ -154,6 +154,7 @@ class FastTraefik:
             status = row.DownstreamStatus
             if status not in good or row.RetryAttempts:
                 odd.append(place)
+                clients.pop(row.ClientAddr.rpartition(":")[0], None)  # hurt, it may be followed from now on: to be looked for anew
                 self._exact(lines.line(place))
                 continue
             try:

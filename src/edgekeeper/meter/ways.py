@@ -13,7 +13,7 @@ from edgekeeper.probe.target import Target
 TOLD_FROM = 0.1
 """A share of one core: asking that takes less is not worth a word."""
 
-COST_MS = {"udp": 0.15, "icmp": 0.15, "tcp": 0.25, "tls": 0.95}
+COST_MS = {"udp": 0.12, "icmp": 0.10, "tcp": 0.16, "tls": 0.85}
 """Processor time of one question over a fresh connection, by transport, in milliseconds (benchmarks/probe.py, Python 3.11, one core of a virtual machine)."""
 
 

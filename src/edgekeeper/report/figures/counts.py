@@ -135,15 +135,6 @@ def asked(counts: Total) -> int:
     return counts.good + counts.bad + counts.gone + counts.other
 
 
-def statuses(study: Study, lanes: Iterable[Lane], window: Window) -> Counter[int]:
-    """Requests by status, of the whole minutes that the window touches."""
-    found: Counter[int] = Counter()
-    for lane in lanes:
-        shift = study.shift(lane.source)
-        found += study.book.cells.statuses(lane, window.begin - shift, window.end - shift)
-    return found
-
-
 def words(study: Study, lanes: Iterable[Lane], window: Window, *, ended: bool) -> Counter[str]:
     """How sessions ended, or why answers were bad, of the minutes that the window touches."""
     tell = study.book.cells.ended if ended else study.book.cells.causes

@@ -38,7 +38,7 @@ class Screen:
     def __init__(self, columns: int, *words: str, **more: str) -> None:
         self.hand, end = pty.openpty()
         fcntl.ioctl(end, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-        env = {**os.environ, "TERM": "xterm-256color", **more}
+        env = {name: value for name, value in os.environ.items() if name not in {"COLUMNS", "LINES"}} | {"TERM": "xterm-256color", **more}
         argv = [sys.executable, "-m", "edgekeeper", "probe", *words]
         self.process = subprocess.Popen(argv, stdin=end, stdout=subprocess.PIPE, stderr=end, env=env, start_new_session=True)
         os.close(end)
